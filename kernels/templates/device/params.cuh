@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one parameter of every GEMM kernel. The host's mirror is src/plan/gemm_params.h; both assert
+// the same size and offsets, so a field added on one side alone does not compile.
+#pragma once
+
+// A TMA descriptor: opaque to kernels, passed inside the parameters so that a captured graph owns
+// its copy. PTX ISA, "Tensor-map": 128 bytes, 64-byte aligned.
+struct alignas(64) TensorMap {
+  unsigned char bytes[128];
+};
+
+struct GemmParams {
+  TensorMap a_map;    // used where the operand is fed by TMA
+  TensorMap b_map;
+  TensorMap out_map;  // used where the tile is stored by TMA
+  const unsigned char* a;  // [m, k] codes, row stride lda
+  const unsigned char* b;  // [n, k] codes, row stride ldb
+  const void* a_scales;    // [m, ceil(k / group_k)]
+  const void* b_scales;    // [ceil(n / group_n), ceil(k / group_k)]
+  void* out;               // [m, n], row stride ldo
+  void* workspace;
+  long long lda;  // all strides in elements
+  long long ldb;
+  long long ldo;
+  long long a_scale_stride_m;
+  long long a_scale_stride_k;
+  long long b_scale_stride_n;
+  long long b_scale_stride_k;
+  int m;
+  int reserved;
+};
+
+static_assert(sizeof(TensorMap) == 128, "PTX ISA fixes the size of a tensor map");
+static_assert(sizeof(GemmParams) == 512, "src/plan/gemm_params.h mirrors this struct");

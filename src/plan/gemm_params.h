@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's mirror of kernels/templates/device/params.cuh: the one parameter of every GEMM kernel.
+// Plain data; nothing here knows how a tensor map is encoded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace jitgemm {
+
+// A TMA descriptor as its device encodes it: the driver's format on a GPU, our own in the simulator.
+struct alignas(64) EncodedTensorMap {
+  unsigned char bytes[128];
+};
+
+struct GemmParams {
+  EncodedTensorMap a_map;
+  EncodedTensorMap b_map;
+  EncodedTensorMap out_map;
+  uint64_t a;
+  uint64_t b;
+  uint64_t a_scales;
+  uint64_t b_scales;
+  uint64_t out;
+  uint64_t workspace;
+  int64_t lda;
+  int64_t ldb;
+  int64_t ldo;
+  int64_t a_scale_stride_m;
+  int64_t a_scale_stride_k;
+  int64_t b_scale_stride_n;
+  int64_t b_scale_stride_k;
+  int32_t m;
+  int32_t reserved;
+};
+
+static_assert(sizeof(EncodedTensorMap) == 128);
+static_assert(sizeof(GemmParams) == 512, "kernels/templates/device/params.cuh mirrors this struct");
+static_assert(offsetof(GemmParams, a) == 384 && offsetof(GemmParams, m) == 488);
+
+}  // namespace jitgemm
