@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "problem/gemm_problem.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <string_view>
+
+namespace jitgemm {
+namespace {
+
+// m, n and k are 32-bit inside kernels, rounded up to whole tiles; offsets are 64-bit.
+constexpr int64_t kMaxExtent = std::numeric_limits<int32_t>::max() - 1024;
+// TMA byte strides have 40 bits (CUDA Driver API, cuTensorMapEncodeTiled).
+constexpr int64_t kMaxStride = int64_t{1} << 36;
+
+Status check_extent(std::string_view name, int64_t value, int64_t least) {
+  if (value >= least && value <= kMaxExtent) return ok_status();
+  return invalid_argument(
+      fmt::format("{}: expected {} to {}, found {}", name, least, kMaxExtent, value));
+}
+
+Status check_stride(std::string_view name, int64_t value, int64_t least, std::string_view what) {
+  if (value == 0 || (value >= least && value <= kMaxStride)) return ok_status();
+  return invalid_argument(fmt::format("{}: expected 0 (dense) or {} ({}) to {}, found {}", name,
+                                      least, what, kMaxStride, value));
+}
+
+Status check_dtype(std::string_view name, DType dtype, bool accepted, std::string_view takes) {
+  const DTypeInfo* info = find_dtype(dtype);
+  if (info == nullptr) {
+    return invalid_argument(
+        fmt::format("{}: {} is not a dtype", name, static_cast<int32_t>(dtype)));
+  }
+  if (accepted) return ok_status();
+  return unsupported(
+      fmt::format("{}: block_scaled_mm takes {}, found {}", name, takes, info->name));
+}
+
+template <typename Enum>
+Status check_enum(std::string_view name, Enum value, int32_t count) {
+  const auto number = static_cast<int32_t>(value);
+  if (number >= 0 && number < count) return ok_status();
+  return invalid_argument(fmt::format("{}: expected 0 to {}, found {}", name, count - 1, number));
+}
+
+Status check_scale_stride(std::string_view name, int64_t value, ScaleMajor major, int64_t k_blocks,
+                          int64_t rows, std::string_view rows_name) {
+  if (major == ScaleMajor::kRow) return check_stride(name, value, k_blocks, "ceil(k / group_k)");
+  return check_stride(name, value, rows, rows_name);
+}
+
+}  // namespace
+
+Status validate(const GemmProblem& p) {
+  if (find_arch(p.arch) == nullptr) {
+    return unsupported(fmt::format("arch: {} has no kernels; supported are {}",
+                                   static_cast<int32_t>(p.arch), supported_arch_list()));
+  }
+  JITGEMM_TRY(check_extent("m", p.m, 0));
+  JITGEMM_TRY(check_extent("n", p.n, 1));
+  JITGEMM_TRY(check_extent("k", p.k, 1));
+  JITGEMM_TRY(check_dtype("a_dtype", p.a_dtype, is_fp8_operand(p.a_dtype), "F8_E4M3 or F8_E5M2"));
+  JITGEMM_TRY(check_dtype("b_dtype", p.b_dtype, is_fp8_operand(p.b_dtype), "F8_E4M3 or F8_E5M2"));
+  JITGEMM_TRY(check_dtype("scale_dtype", p.scale_dtype,
+                          p.scale_dtype == DType::kF32 || p.scale_dtype == DType::kF8E8M0,
+                          "F32 or F8_E8M0"));
+  JITGEMM_TRY(check_dtype(
+      "out_dtype", p.out_dtype,
+      p.out_dtype == DType::kF32 || p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF16,
+      "F32, BF16 or F16"));
+  if (p.group_n < 1) {
+    return invalid_argument(fmt::format("group_n: expected at least 1, found {}", p.group_n));
+  }
+  if (p.group_k < 1) {
+    return invalid_argument(fmt::format("group_k: expected at least 1, found {}", p.group_k));
+  }
+  if (p.group_k % 32 != 0) {
+    return unsupported(
+        fmt::format("group_k: supported are the multiples of 32, found {}", p.group_k));
+  }
+  JITGEMM_TRY(check_enum("a_scale_major", p.a_scale_major, 2));
+  JITGEMM_TRY(check_enum("b_scale_major", p.b_scale_major, 2));
+  JITGEMM_TRY(check_enum("scale_values", p.scale_values, 2));
+  JITGEMM_TRY(check_enum("m_policy", p.m_policy, 3));
+  JITGEMM_TRY(check_stride("lda", p.lda, p.k, "k"));
+  JITGEMM_TRY(check_stride("ldb", p.ldb, p.k, "k"));
+  JITGEMM_TRY(check_stride("ldo", p.ldo, p.n, "n"));
+  JITGEMM_TRY(
+      check_scale_stride("a_scale_ld", p.a_scale_ld, p.a_scale_major, p.k_blocks(), p.m, "m"));
+  JITGEMM_TRY(check_scale_stride("b_scale_ld", p.b_scale_ld, p.b_scale_major, p.k_blocks(),
+                                 p.n_blocks(), "ceil(n / group_n)"));
+  if (p.alignment < 1 || (p.alignment & (p.alignment - 1)) != 0) {
+    return invalid_argument(
+        fmt::format("alignment: expected a power of two, found {}", p.alignment));
+  }
+  return ok_status();
+}
+
+std::string to_string(const GemmProblem& p) {
+  static constexpr std::string_view kPolicies[] = {"exact", "class", "any"};
+  std::string text = fmt::format(
+      "block_scaled_mm {} m={} n={} k={} {}*{}->{} scales={} group_n={} group_k={} m_policy={}",
+      arch_info(p.arch).target, p.m, p.n, p.k, dtype_info(p.a_dtype).short_name,
+      dtype_info(p.b_dtype).short_name, dtype_info(p.out_dtype).short_name,
+      dtype_info(p.scale_dtype).short_name, p.group_n, p.group_k,
+      kPolicies[static_cast<int>(p.m_policy)]);
+  if (p.a_scale_major == ScaleMajor::kColumn) text += " a_scales=column-major";
+  if (p.b_scale_major == ScaleMajor::kColumn) text += " b_scales=column-major";
+  if (p.scale_values == ScaleValues::kPowerOfTwo) text += " scale_values=pow2";
+  if (p.lda != 0) text += fmt::format(" lda={}", p.lda);
+  if (p.ldb != 0) text += fmt::format(" ldb={}", p.ldb);
+  if (p.ldo != 0) text += fmt::format(" ldo={}", p.ldo);
+  if (p.a_scale_ld != 0) text += fmt::format(" a_scale_ld={}", p.a_scale_ld);
+  if (p.b_scale_ld != 0) text += fmt::format(" b_scale_ld={}", p.b_scale_ld);
+  if (p.alignment != 16) text += fmt::format(" alignment={}", p.alignment);
+  if (p.batch_invariant) text += " batch_invariant";
+  return text;
+}
+
+}  // namespace jitgemm

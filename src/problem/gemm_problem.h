@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exact problem: everything a caller says about one block-scaled product. A plain value that
+// can be validated, printed, compared and hashed; it decides nothing.
+//
+//   out[m, n] = sum over k-blocks kb of
+//       dot(a[m, kb], b[n, kb]) * (a_scales[m, kb] * b_scales[n / group_n, kb])
+#pragma once
+
+#include "problem/arch.h"
+#include "problem/dtype.h"
+#include "support/status.h"
+
+#include <cstdint>
+#include <string>
+
+namespace jitgemm {
+
+// How far a kernel is tied to one m.
+enum class MPolicy : int32_t {
+  kExact = 0,  // m is a constant of the kernel
+  kClass = 1,  // tile and upper bound are constants, m comes at run time
+  kAny = 2,    // one kernel for every m
+};
+
+// Which index of a scale matrix is contiguous.
+enum class ScaleMajor : int32_t {
+  kRow = 0,     // k-blocks contiguous: [rows, k-blocks] as a C array
+  kColumn = 1,  // rows contiguous
+};
+
+// What the caller promises about the values of fp32 scales.
+enum class ScaleValues : int32_t {
+  kAnyFloat = 0,    // arbitrary: applied exactly
+  kPowerOfTwo = 1,  // declared powers of two: hardware UE8M0 scaling may be used
+};
+
+struct GemmProblem {
+  Arch arch = Arch::kSm90a;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  DType a_dtype = DType::kF8E4M3;
+  DType b_dtype = DType::kF8E4M3;
+  DType scale_dtype = DType::kF32;  // F32, or F8_E8M0; both operands alike
+  DType out_dtype = DType::kBF16;
+  int32_t group_n = 128;
+  int32_t group_k = 128;
+  ScaleMajor a_scale_major = ScaleMajor::kRow;
+  ScaleMajor b_scale_major = ScaleMajor::kRow;
+  ScaleValues scale_values = ScaleValues::kAnyFloat;
+  MPolicy m_policy = MPolicy::kExact;
+  // Distances in elements; 0 means dense. Between rows, but for column-major scales between
+  // columns.
+  int64_t lda = 0;
+  int64_t ldb = 0;
+  int64_t ldo = 0;
+  int64_t a_scale_ld = 0;
+  int64_t b_scale_ld = 0;
+  // What the caller promises of the base addresses of a, b and out, in bytes; TMA needs 16.
+  int32_t alignment = 16;
+  // Every bit of a row's result is independent of m and of the other rows.
+  bool batch_invariant = false;
+
+  int64_t k_blocks() const { return (k + group_k - 1) / group_k; }
+  int64_t n_blocks() const { return (n + group_n - 1) / group_n; }
+  // The distances with 0 resolved.
+  int64_t lda_or_dense() const { return lda != 0 ? lda : k; }
+  int64_t ldb_or_dense() const { return ldb != 0 ? ldb : k; }
+  int64_t ldo_or_dense() const { return ldo != 0 ? ldo : n; }
+  int64_t a_scale_ld_or_dense() const {
+    if (a_scale_ld != 0) return a_scale_ld;
+    return a_scale_major == ScaleMajor::kRow ? k_blocks() : m;
+  }
+  int64_t b_scale_ld_or_dense() const {
+    if (b_scale_ld != 0) return b_scale_ld;
+    return b_scale_major == ScaleMajor::kRow ? k_blocks() : n_blocks();
+  }
+
+  bool operator==(const GemmProblem&) const = default;
+};
+
+// INVALID_ARGUMENT for a call that is wrong, UNSUPPORTED for one that is right but has no kernel;
+// the message names the parameter, what was expected and what was found.
+Status validate(const GemmProblem& problem);
+
+// One line, e.g. "block_scaled_mm sm_90a m=4096 n=4096 k=4096 e4m3*e4m3->bf16 ...".
+std::string to_string(const GemmProblem& problem);
+
+}  // namespace jitgemm
