@@ -8,7 +8,8 @@
 
 namespace jitgemm {
 
-// A TMA descriptor as its device encodes it: the driver's format on a GPU, our own in the simulator.
+// A TMA descriptor as its device encodes it: the driver's format on a GPU, our own in the
+// simulator.
 struct alignas(64) EncodedTensorMap {
   unsigned char bytes[128];
 };

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan of the reference kernel: nothing to choose.
+#include "plan/planner.h"
+
+namespace jitgemm {
+
+std::vector<GemmPlan> reference_candidates(const PlannerInput& input) {
+  GemmPlan plan;
+  plan.problem = input.problem;
+  plan.family = KernelFamily::kReference;
+  plan.planned_m = input.planned_m;
+  plan.tile_m = 4;
+  plan.tile_n = 32;
+  plan.tile_k = input.problem.group_k;
+  plan.threads = 128;
+  plan.grid = GridKind::kTiles;
+  plan.reasons = {"the reference kernel was asked for: one thread an output"};
+  // A grid's y extent has 16 bits (CUDA C++ Programming Guide, "Technical Specifications").
+  while ((input.planned_m + plan.tile_m - 1) / plan.tile_m > 65535) plan.tile_m *= 2;
+  return {plan};
+}
+
+Result<GemmPlan> plan_reference(const PlannerInput& input) {
+  return reference_candidates(input)[0];
+}
+
+}  // namespace jitgemm
