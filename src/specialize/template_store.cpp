@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "specialize/template_store.h"
 
-#include <map>
+#include "support/filesystem.h"
 
 #include <fmt/format.h>
 
-#include "support/filesystem.h"
+#include <map>
 
 namespace jitgemm {
 namespace {
@@ -14,7 +14,8 @@ namespace {
 std::vector<std::string> included_names(std::string_view text) {
   static constexpr std::string_view kDirective = "#include \"";
   std::vector<std::string> names;
-  for (size_t at = text.find(kDirective); at != std::string_view::npos; at = text.find(kDirective, at)) {
+  for (size_t at = text.find(kDirective); at != std::string_view::npos;
+       at = text.find(kDirective, at)) {
     const bool starts_line = at == 0 || text[at - 1] == '\n';
     at += kDirective.size();
     const size_t end = text.find('"', at);
@@ -47,7 +48,10 @@ Result<TemplateClosure> TemplateStore::closure(std::string_view name) const {
     for (std::string& inner : included_names(text)) pending.push_back(std::move(inner));
     headers.emplace(std::move(next), std::move(text));
   }
-  TemplateClosure result{{std::string(name), std::move(root)}, {}};
+  TemplateClosure result{
+      {std::string(name), std::move(root)},
+      {                 }
+  };
   for (auto& [header, text] : headers) result.headers.push_back({header, std::move(text)});
   return result;
 }

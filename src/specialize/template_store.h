@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the text of kernel templates comes from: embedded in the library, or a folder on disk while
-// a kernel is being developed. Knows names and text only; what a template needs is the specializer's.
+// a kernel is being developed. Knows names and text only; what a template needs is the
+// specializer's.
 #pragma once
+
+#include "support/result.h"
 
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "support/result.h"
 
 namespace jitgemm {
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "specialize/kernel_source.h"
+
+#include <fmt/format.h>
+
+namespace jitgemm {
+namespace {
+
+// The numbers that templates give to operand and output types (Spec::kTypeA, kTypeB, kOut).
+int operand_type_number(DType dtype) {
+  return dtype == DType::kF8E4M3 ? 0 : 1;
+}
+
+int out_type_number(DType dtype) {
+  if (dtype == DType::kF32) return 0;
+  return dtype == DType::kBF16 ? 1 : 2;
+}
+
+std::vector<SpecField> spec_fields(const GemmPlan& plan) {
+  const GemmProblem& p = plan.problem;
+  std::vector<SpecField> fields = {
+      {"kArch",        arch_info(p.arch).compute_capability   },
+      {"kM",           p.m_policy == MPolicy::kExact ? p.m : 0},
+      {"kN",           p.n                                    },
+      {"kK",           p.k                                    },
+      {"kGroupN",      p.group_n                              },
+      {"kGroupK",      p.group_k                              },
+      {"kTypeA",       operand_type_number(p.a_dtype)         },
+      {"kTypeB",       operand_type_number(p.b_dtype)         },
+      {"kScaleType",   p.scale_dtype == DType::kF32 ? 0 : 1   },
+      {"kOut",         out_type_number(p.out_dtype)           },
+      {"kTileM",       plan.tile_m                            },
+      {"kTileN",       plan.tile_n                            },
+      {"kTileK",       plan.tile_k                            },
+      {"kStages",      plan.stages                            },
+      {"kThreads",     plan.threads                           },
+      {"kCluster",     plan.cluster                           },
+      {"kSplitK",      plan.split_k                           },
+      {"kFeedA",       static_cast<int>(plan.feed_a)          },
+      {"kFeedB",       static_cast<int>(plan.feed_b)          },
+      {"kStore",       static_cast<int>(plan.store)           },
+      {"kSharedBytes", plan.shared_bytes                      },
+  };
+  fields.insert(fields.end(), plan.extra_fields.begin(), plan.extra_fields.end());
+  return fields;
+}
+
+}  // namespace
+
+Result<KernelSource> specialize(const GemmPlan& plan, const TemplateStore& store) {
+  const KernelFamilyInfo& family = kernel_family_info(plan.family);
+  KernelSource source;
+  source.name = family.template_file;
+  source.entry = "jitgemm_kernel";
+  source.target = arch_info(plan.problem.arch).target;
+  JITGEMM_ASSIGN(source.files, store.closure(family.template_file));
+
+  source.text = "#define JITGEMM_SPECIALIZED 1\n\nstruct Spec {\n";
+  for (const auto& [name, value] : spec_fields(plan)) {
+    source.text += fmt::format("  static constexpr int {} = {};\n", name, value);
+  }
+  source.text += fmt::format("}};\n\n#include \"{}\"\n", family.template_file);
+  return source;
+}
+
+}  // namespace jitgemm
