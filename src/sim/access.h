@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory accesses of one lane through the generic proxy, with every check of the sanitizer: space,
+// bounds, alignment, permission, written, and the async proxy's shadow. For instructions that touch
+// a few bytes; exec_memory.cpp has its own loops for ld and st, built on the same pieces.
+#pragma once
+
+#include "sim/machine_state.h"
+
+#include <cstdint>
+
+namespace jitgemm::sim {
+
+// The memory space of a form's modifier; none means generic.
+Space space_of(ptx::Space space);
+
+// Where an address leads. `data` is host memory; for shared memory also the CTA and the offset in
+// it.
+struct Location {
+  std::byte* data = nullptr;
+  Space space = Space::kGeneric;  // kGlobal (also constants), kSharedCta, kLocal or kParam
+  Cta* cta = nullptr;             // of shared memory
+  uint64_t offset = 0;            // in shared, local (of this lane's thread) or parameter memory
+  const GlobalMemory::Range* range = nullptr;
+};
+
+// Resolves [address, address + bytes) in `space` for one lane: window, bounds, alignment (0: none
+// asked), life of the CTA. No check of contents. Faults and returns Step::kFault, or kNext.
+Step locate(Warp& warp, const Op& op, uint32_t lane, Space space, uint64_t address, uint64_t bytes,
+            uint64_t align, Location& location);
+
+// The checks of a generic-proxy read or write at a resolved place. A write is recorded (written
+// map, shadow, effects).
+Step check_read(Warp& warp, const Op& op, uint32_t lane, const Location& location, uint64_t bytes);
+Step check_write(Warp& warp, const Op& op, uint32_t lane, const Location& location, uint64_t bytes);
+
+// locate + check + copy.
+Step load_bytes(Warp& warp, const Op& op, uint32_t lane, Space space, uint64_t address,
+                uint64_t bytes, uint64_t align, void* destination);
+Step store_bytes(Warp& warp, const Op& op, uint32_t lane, Space space, uint64_t address,
+                 uint64_t bytes, uint64_t align, const void* source);
+
+// A shared::cta or shared::cluster address, or a generic address into the shared window, as CTA and
+// offset: for mbarriers, destinations of bulk copies and matrix descriptors.
+struct SharedPlace {
+  Cta* cta = nullptr;
+  uint32_t offset = 0;
+};
+Step locate_shared(Warp& warp, const Op& op, uint32_t lane, Space space, uint64_t address,
+                   uint64_t bytes, uint64_t align, SharedPlace& place);
+
+// True when a load or store at this place may be made with one host atomic of `bytes`.
+inline bool host_atomic(const std::byte* data, uint64_t bytes) {
+  return (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) &&
+         (reinterpret_cast<uintptr_t>(data) & (bytes - 1)) == 0;
+}
+
+}  // namespace jitgemm::sim

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an instruction gets its semantics: each exec_*.cpp offers rows {opcode, chooser}; the decoder
+// asks the chooser once for each instruction of a loaded program, and it answers with the function
+// to execute or with the reason why this form is not supported. See README.md for how to add one.
+#pragma once
+
+#include "ptx/module.h"
+#include "sim/program.h"
+
+#include <span>
+#include <string>
+
+namespace jitgemm::sim {
+
+struct Choice {
+  ExecuteFn execute = nullptr;
+  uint32_t flags = 0;       // OpFlags
+  uint64_t payload = 0;     // becomes Op::payload
+  std::string unsupported;  // reason, if execute is null
+
+  static Choice refuse(std::string reason) { return {nullptr, 0, 0, std::move(reason)}; }
+};
+
+// `operands` are the slots of the form as the resolver filled them: what is a register, an
+// immediate, present or not. Values of registers are not known here.
+using ChooseFn = Choice (*)(const ptx::Function& function, const ptx::Instruction& instruction);
+
+struct OpcodeRow {
+  ptx::Opcode opcode;
+  ChooseFn choose;
+};
+
+std::span<const OpcodeRow> integer_rows();
+std::span<const OpcodeRow> logic_rows();
+std::span<const OpcodeRow> float_rows();
+std::span<const OpcodeRow> convert_rows();
+std::span<const OpcodeRow> memory_rows();
+std::span<const OpcodeRow> atomic_rows();
+std::span<const OpcodeRow> control_rows();
+std::span<const OpcodeRow> barrier_rows();
+std::span<const OpcodeRow> warp_rows();
+std::span<const OpcodeRow> async_copy_rows();  // cp.async without bulk
+// Asynchronous and matrix instructions.
+std::span<const OpcodeRow> mbarrier_rows();
+std::span<const OpcodeRow> tma_rows();
+std::span<const OpcodeRow> wgmma_rows();
+std::span<const OpcodeRow> tcgen05_rows();
+std::span<const OpcodeRow> mma_rows();
+
+// The row of an opcode, or null: no instruction of that family is implemented.
+const OpcodeRow* find_opcode_row(ptx::Opcode opcode);
+
+}  // namespace jitgemm::sim

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door of the functional simulator: load the text of a PTX module, run one of its entries over
+// a grid, get counters or a fault. It executes any PTX; it must not know what a kernel computes,
+// how it is named or which library made it. Nothing behind this header is needed by a caller.
+#pragma once
+
+#include "support/result.h"
+#include "support/status.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace jitgemm::sim {
+
+struct DecodedProgram;  // program.h
+
+// A loaded module. Immutable, cheap to copy, may be shared by threads.
+class Program {
+ public:
+  // Parses, resolves and decodes. Every unsupported form of the text is listed in the one error
+  // (kUnsupported), each with line and column, so that nothing unsupported is met during a run.
+  static Result<Program> load(std::string_view ptx);
+
+  std::vector<std::string> entries() const;
+  const DecodedProgram& decoded() const { return *decoded_; }
+
+ private:
+  explicit Program(std::shared_ptr<const DecodedProgram> decoded) : decoded_(std::move(decoded)) {}
+  std::shared_ptr<const DecodedProgram> decoded_;
+};
+
+// Host memory that the kernel may touch as global memory. Its device address is its host address.
+struct MemoryRange {
+  const void* base = nullptr;
+  uint64_t bytes = 0;
+  bool readable = true;
+  bool writable = true;
+  bool initialised = true;  // false: reading a byte before the kernel wrote it is a fault
+};
+
+struct Launch {
+  std::string entry;
+  std::array<uint32_t, 3> grid = {1, 1, 1};
+  std::array<uint32_t, 3> block = {1, 1, 1};
+  std::array<uint32_t, 3> cluster = {1, 1, 1};
+  uint32_t dynamic_shared_bytes = 0;
+  std::span<const std::byte> parameters;  // laid out as the entry's .param list
+  std::vector<MemoryRange> memory;
+  bool programmatic_dependent = false;  // griddepcontrol is legal; the grid before it has completed
+};
+
+enum class Numerics : uint8_t { kExact, kHopper, kBlackwell };
+std::string_view numerics_name(Numerics numerics);
+
+struct Options {
+  Numerics numerics = Numerics::kExact;
+  // 0: warps and CTAs in order, asynchronous effects at the latest legal point. Any other value
+  // permutes both; the same value gives the same run for a program without data races.
+  uint64_t seed = 0;
+  bool sanitize = true;
+  uint32_t threads = 1;                  // host threads; clusters are spread over them
+  uint64_t step_limit = 20'000'000'000;  // warp instructions of the whole grid
+  uint64_t memory_limit = uint64_t{8}
+                          << 30;  // bytes of simulator state (registers, shared, tensor)
+};
+
+struct Counter {
+  std::string name;
+  uint64_t instructions = 0;         // warp level
+  uint64_t thread_instructions = 0;  // summed over active lanes
+  uint64_t bytes = 0;                // memory classes only
+};
+
+struct Report {
+  std::vector<Counter> classes;  // by opcode, most frequent first
+  uint64_t instructions = 0;
+  uint64_t thread_instructions = 0;
+  uint64_t global_bytes_read = 0, global_bytes_written = 0;
+  uint64_t shared_bytes_read = 0, shared_bytes_written = 0;
+  uint64_t local_bytes = 0;
+  uint64_t async_operations = 0;
+  uint64_t matrix_instructions = 0;  // mma.sync, wgmma and tcgen05.mma issues
+  uint64_t clusters = 0, ctas = 0, warps = 0;
+  uint64_t peak_state_bytes = 0;
+  Numerics numerics = Numerics::kExact;
+  uint64_t seed = 0;
+  std::string to_string() const;
+};
+
+// Runs the grid to its end. A broken rule comes back as kSimulatorFault whose message is the
+// report: kernel, PTX line and text, CTA, warp, lane, operands, rule, section of the PTX ISA.
+Result<Report> run(const Program& program, const Launch& launch, const Options& options);
+
+}  // namespace jitgemm::sim
