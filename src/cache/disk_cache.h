@@ -22,6 +22,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,7 +35,7 @@ namespace jitgemm {
 class CacheFolder;
 
 struct DiskCacheOptions {
-  std::string root;                        // absolute; empty: memory only
+  std::string root = {};                   // absolute; empty: memory only
   bool read_only = false;                  // never create, write or touch anything under the root
   uint64_t cap_bytes = uint64_t{2} << 30;  // 0: no cap
   uint64_t memory_cap_bytes = uint64_t{256} << 20;
@@ -153,9 +154,9 @@ class DiskCache {
   std::unique_ptr<AtomicCounters> counters_;
   std::atomic<int64_t> publishes_until_eviction_{0};
 
-  std::mutex memory_mutex_;
+  mutable std::mutex memory_mutex_;
   std::map<std::string, std::shared_ptr<const CacheEntry>> memory_;  // by key bytes
-  std::vector<std::string> memory_order_;                            // oldest first
+  std::deque<std::string> memory_order_;                             // oldest first
   uint64_t memory_bytes_ = 0;
 };
 
