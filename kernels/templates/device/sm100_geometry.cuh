@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both SM100 kernels derive from Spec: which operand lies along tensor memory's lanes, tile
+// counts, the order in which a CTA (or a CTA pair) walks the tiles, K's split into steps. Included
+// after Spec is defined; knows nothing of barriers or scales.
+#pragma once
+
+#include "device/params.cuh"
+
+namespace sm100 {
+
+constexpr __device__ int ceil_div(int a, int b) {
+  return (a + b - 1) / b;
+}
+constexpr __device__ int gcd(int a, int b) {
+  return b == 0 ? a : gcd(b, a % b);
+}
+
+// The matrix instruction computes D[lane, column] = sum over k of L[lane, k] * C[column, k]. L is
+// the operand on the lane side: a, or b when the operands are swapped because m is small.
+struct Geometry {
+  static constexpr bool kSwap = Spec::kSwap != 0;
+  static constexpr int kPair = Spec::kPair;  // CTAs that share one matrix instruction: 1 or 2
+  static constexpr int kLanes = 128;  // rows of L that one CTA loads and whose results it has
+  static constexpr int kColumns = kSwap ? Spec::kTileM : Spec::kTileN;
+  static constexpr int kColumnRows = kColumns / kPair;  // rows of C that one CTA loads
+  static constexpr int kRowBytes = 128;                 // kTileK one-byte codes, one swizzled row
+  static constexpr int kLaneBytes = kLanes * kRowBytes;
+  static constexpr int kColumnBytes = kColumnRows * kRowBytes;
+  static constexpr int kFeedLane = kSwap ? Spec::kFeedB : Spec::kFeedA;
+  static constexpr int kFeedColumn = kSwap ? Spec::kFeedA : Spec::kFeedB;
+  static constexpr int kTypeLane = kSwap ? Spec::kTypeB : Spec::kTypeA;
+  static constexpr int kTypeColumn = kSwap ? Spec::kTypeA : Spec::kTypeB;
+
+  // One matrix instruction takes a step of 32 along K; a stage of shared memory holds four.
+  static constexpr int kStepsPerStage = 4;
+  static constexpr int kSteps = ceil_div(Spec::kK, 32);
+  static constexpr int kStepsPerGroup = Spec::kGroupK / 32;
+  // A split of K begins at a stage and at a scale block alike.
+  static constexpr int kSplitUnit =
+      kStepsPerStage / gcd(kStepsPerStage, kStepsPerGroup) * kStepsPerGroup;
+  static constexpr int kStepsPerSplit =
+      ceil_div(ceil_div(kSteps, kSplitUnit), Spec::kSplitK) * kSplitUnit;
+
+  static_assert(Spec::kTileK == 128, "a stage is one 128-byte swizzled row");
+  static_assert((kSwap ? Spec::kTileN : Spec::kTileM) == kLanes, "a CTA has 128 lanes");
+  static_assert(kPair == 1 || kPair == 2, "an instruction spans one CTA or a pair");
+  static_assert(kColumns % (16 * kPair) == 0 && kColumns >= 16 && kColumns <= 256,
+                "PTX ISA 9.7.16.2.1: N is 16..256 in steps of 16 (32 in a pair)");
+  static_assert(Spec::kGroupK % 32 == 0 && Spec::kGroupK >= 32, "one step is 32 along K");
+  static_assert(Spec::kGroupN >= 1, "");
+  static_assert(kPair == 1 || (kFeedLane == 0 && kFeedColumn == 0), "a pair is fed by TMA");
+  static_assert(Spec::kCluster == kPair * Spec::kSplitK,
+                "a cluster is one pair, or the CTAs that split K between them");
+  static_assert(Spec::kSplitK == 1 || kPair == 1, "a pair doesn't split K");
+  static_assert((Spec::kSplitK - 1) * kStepsPerSplit < kSteps, "every split has work");
+};
+
+__device__ __forceinline__ int problem_m(const GemmParams& p) {
+  if constexpr (Spec::kM != 0) return Spec::kM;
+  return p.m;
+}
+__device__ __forceinline__ int lane_rows(const GemmParams& p) {
+  if constexpr (Geometry::kSwap) return Spec::kN;
+  return problem_m(p);
+}
+__device__ __forceinline__ int column_rows(const GemmParams& p) {
+  if constexpr (Geometry::kSwap) return problem_m(p);
+  return Spec::kN;
+}
+
+// Where a tile begins. With a pair, lane0 is this CTA's own.
+struct Tile {
+  int lane0;
+  int column0;
+};
+
+// The tiles of one CTA or cluster. Consecutive tiles share their C operand within a band of lane
+// tiles, so that CTAs that run at the same time touch a compact part of both operands in L2.
+struct TileWalk {
+  int lane_tiles;
+  int tiles;
+  int first;
+  int step;
+  int lane_offset;
+
+  static constexpr int kBand = 8;
+
+  __device__ __forceinline__ TileWalk(const GemmParams& p, int rank) {
+    constexpr int kLanesPerTile = Geometry::kLanes * Geometry::kPair;
+    lane_tiles = ceil_div(lane_rows(p), kLanesPerTile);
+    tiles = lane_tiles * ceil_div(column_rows(p), Geometry::kColumns);
+    first = static_cast<int>(blockIdx.x) / Spec::kCluster;
+    step = static_cast<int>(gridDim.x) / Spec::kCluster;
+    lane_offset = Geometry::kPair == 2 ? rank * Geometry::kLanes : 0;
+  }
+
+  __device__ __forceinline__ Tile at(int index) const {
+    const int columns = tiles / lane_tiles;
+    const int band = index / (kBand * columns);
+    const int band_first = band * kBand;
+    const int left = lane_tiles - band_first;
+    const int height = left < kBand ? left : kBand;
+    const int local = index - band * kBand * columns;
+    const int column = local / height;
+    const int lane = band_first + local - column * height;
+    return {lane * Geometry::kLanes * Geometry::kPair + lane_offset, column * Geometry::kColumns};
+  }
+};
+
+// The steps of K that this CTA sums.
+struct StepRange {
+  int begin;
+  int end;
+};
+
+__device__ __forceinline__ StepRange step_range(int rank) {
+  if constexpr (Spec::kSplitK == 1) return {0, Geometry::kSteps};
+  const int begin = rank * Geometry::kStepsPerSplit;
+  const int end = begin + Geometry::kStepsPerSplit;
+  return {begin, end < Geometry::kSteps ? end : Geometry::kSteps};
+}
+
+// A position in a ring of buffers and the parity of its current round.
+template <int kSize>
+struct Ring {
+  int index = 0;
+  unsigned parity = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++index == kSize) {
+      index = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+}  // namespace sm100

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operand side of both SM100 kernels: the roles of the warps, the ring of shared-memory stages
+// and the warps that fill it. The kernels differ in what follows: how scales travel and where they
+// are applied. Knows nothing of scales or of the output.
+#pragma once
+
+#include "device/row_feed.cuh"
+#include "device/sm100_geometry.cuh"
+#include "device/tcgen05.cuh"
+#include "device/tma.cuh"
+
+namespace sm100 {
+
+// Warps 0-3 control; then the epilogue's, whose index modulo 4 is the group of 32 tensor-memory
+// lanes that the hardware lets them reach; then, where an operand isn't fed by TMA, four that feed.
+enum : int {
+  kTmaWarp = 0,
+  kMmaWarp = 1,
+  kScaleWarp = 2,  // also owns tensor memory
+  kSpareWarp = 3,
+  kFirstEpilogueWarp = 4,
+  kFeedWarps = 4,
+};
+
+struct Roles {
+  static constexpr bool kTmaLane = Geometry::kFeedLane == 0;
+  static constexpr bool kTmaColumn = Geometry::kFeedColumn == 0;
+  static constexpr bool kAnyTma = kTmaLane || kTmaColumn;
+  static constexpr bool kAnyFeed = !kTmaLane || !kTmaColumn;
+  static constexpr bool kAnyCpAsync = Geometry::kFeedLane == 1 || Geometry::kFeedColumn == 1;
+  static constexpr int kFirstFeedWarp = kFirstEpilogueWarp + Spec::kEpilogueWarps;
+  static constexpr int kWarps = kFirstFeedWarp + (kAnyFeed ? kFeedWarps : 0);
+  static_assert(Spec::kEpilogueWarps == 4 || Spec::kEpilogueWarps == 8,
+                "one or two warps a group of 32 lanes");
+  static_assert(Spec::kThreads == 32 * kWarps, "every warp has a role");
+
+  // Registers (PTX ISA 9.7.19.5 "setmaxnreg"): above 256 threads the even share is too small for
+  // the epilogue, so the other warpgroups give up what they don't need.
+  static constexpr bool kMovesRegisters = kWarps > 8;
+  static constexpr int kEvenShare = 65536 / Spec::kThreads / 8 * 8;
+  static constexpr int kSmallShare = 64;
+  static constexpr int kOtherWarps = kWarps - Spec::kEpilogueWarps;
+  static constexpr int kLargeShareUnbounded =
+      (kEvenShare * kWarps - kSmallShare * kOtherWarps) / Spec::kEpilogueWarps / 8 * 8;
+  static constexpr int kLargeShare = kLargeShareUnbounded < 248 ? kLargeShareUnbounded : 248;
+};
+
+template <int kCount>
+__device__ __forceinline__ void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(kCount));
+}
+template <int kCount>
+__device__ __forceinline__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(kCount));
+}
+
+// The ring of operand stages as every role sees it: addresses in this CTA's shared memory.
+struct Stages {
+  SharedAddress lane_tiles;
+  SharedAddress column_tiles;
+  SharedAddress full;  // one barrier a stage; in a pair, the leader's are used
+  SharedAddress empty;
+
+  static constexpr unsigned kTmaBytes = (Roles::kTmaLane ? Geometry::kLaneBytes : 0) +
+                                        (Roles::kTmaColumn ? Geometry::kColumnBytes : 0);
+  static constexpr unsigned kFullArrivals =
+      (Roles::kAnyTma ? 1 : 0) + (Roles::kAnyFeed ? kFeedWarps * 32 : 0);
+
+  __device__ __forceinline__ SharedAddress lane_tile(int stage) const {
+    return lane_tiles + stage * Geometry::kLaneBytes;
+  }
+  __device__ __forceinline__ SharedAddress column_tile(int stage) const {
+    return column_tiles + stage * Geometry::kColumnBytes;
+  }
+};
+
+// A load into this CTA's shared memory that counts its bytes at the pair leader's barrier. PTX ISA
+// 9.7.9.25.5.2: with .cta_group::2 the barrier may be the peer's.
+__device__ __forceinline__ void tma_load_2d_pair(SharedAddress destination, const TensorMap* map,
+                                                 int x, int y, SharedAddress barrier) {
+  asm volatile(
+      "{\n"
+      ".reg .b32 leader;\n"
+      "mapa.shared::cluster.u32 leader, %4, 0;\n"
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".cta_group::2 [%0], [%1, {%2, %3}], [leader];\n"
+      "}\n" ::"r"(destination),
+      "l"(map), "r"(x), "r"(y), "r"(barrier)
+      : "memory");
+}
+
+__device__ __forceinline__ void load_tile(SharedAddress destination, const TensorMap* map, int x,
+                                          int y, SharedAddress barrier) {
+  if constexpr (Geometry::kPair == 2) {
+    tma_load_2d_pair(destination, map, x, y, barrier);
+  } else {
+    tma_load_2d(destination, map, x, y, barrier);
+  }
+}
+
+// The rows of C that this CTA loads begin here: in a pair each CTA brings half of the columns.
+__device__ __forceinline__ int column_row(const Tile& tile, int rank) {
+  return tile.column0 + (Geometry::kPair == 2 ? rank * Geometry::kColumnRows : 0);
+}
+
+// The TMA warp, one thread: runs up to kStages ahead of the tensor core, over tile ends.
+__device__ __forceinline__ void produce_by_tma(const GemmParams& p, const Stages& stages,
+                                               const TileWalk& walk, StepRange range, int rank) {
+  const TensorMap* lane_map = Geometry::kSwap ? &p.b_map : &p.a_map;
+  const TensorMap* column_map = Geometry::kSwap ? &p.a_map : &p.b_map;
+  if constexpr (Roles::kTmaLane) tma_prefetch_map(lane_map);
+  if constexpr (Roles::kTmaColumn) tma_prefetch_map(column_map);
+  Ring<Spec::kStages> ring;
+  const int first = range.begin / Geometry::kStepsPerStage;
+  const int last = ceil_div(range.end, Geometry::kStepsPerStage);
+  for (int t = walk.first; t < walk.tiles; t += walk.step) {
+    const Tile tile = walk.at(t);
+    for (int block = first; block < last; ++block) {
+      const SharedAddress full = stages.full + 8 * ring.index;
+      mbarrier_wait(stages.empty + 8 * ring.index, ring.parity ^ 1);
+      // In a pair the leader expects the bytes of both.
+      if (Geometry::kPair == 1 || rank == 0) {
+        mbarrier_arrive_expect_tx(full, Stages::kTmaBytes * Geometry::kPair);
+      }
+      if constexpr (Roles::kTmaLane) {
+        load_tile(stages.lane_tile(ring.index), lane_map, block * Spec::kTileK, tile.lane0, full);
+      }
+      if constexpr (Roles::kTmaColumn) {
+        load_tile(stages.column_tile(ring.index), column_map, block * Spec::kTileK,
+                  column_row(tile, rank), full);
+      }
+      ring.advance();
+    }
+  }
+}
+
+// The feed warps, for operands that TMA can't read. cp.async copies are left in flight over
+// kFeedLag stages before they are fenced for the tensor core and announced.
+__device__ __forceinline__ void produce_by_feed(const GemmParams& p, const Stages& stages,
+                                                const TileWalk& walk, StepRange range, int warp,
+                                                int lane) {
+  constexpr int kFeedLag =
+      !Roles::kAnyCpAsync ? 0 : (Spec::kStages - 1 < 3 ? Spec::kStages - 1 : 3);
+  const unsigned char* lane_data = Geometry::kSwap ? p.b : p.a;
+  const unsigned char* column_data = Geometry::kSwap ? p.a : p.b;
+  const long long lane_ld = Geometry::kSwap ? p.ldb : p.lda;
+  const long long column_ld = Geometry::kSwap ? p.lda : p.ldb;
+  Ring<Spec::kStages> ring;
+  Ring<Spec::kStages> announced;
+  int in_flight = 0;
+  const int first = range.begin / Geometry::kStepsPerStage;
+  const int last = ceil_div(range.end, Geometry::kStepsPerStage);
+  for (int t = walk.first; t < walk.tiles; t += walk.step) {
+    const Tile tile = walk.at(t);
+    for (int block = first; block < last; ++block) {
+      const int k0 = block * Spec::kTileK;
+      mbarrier_wait(stages.empty + 8 * ring.index, ring.parity ^ 1);
+      const SharedAddress lane_tile = stages.lane_tile(ring.index);
+      const SharedAddress column_tile = stages.column_tile(ring.index);
+      if constexpr (Geometry::kFeedLane == 1) {
+        feed_rows_cp_async<Geometry::kLanes, Spec::kK, kFeedWarps>(
+            lane_tile, lane_data, lane_ld, lane_rows(p), tile.lane0, k0, warp, lane);
+      } else if constexpr (Geometry::kFeedLane == 2) {
+        feed_rows_plain<Geometry::kLanes, Spec::kK, kFeedWarps>(
+            lane_tile, lane_data, lane_ld, lane_rows(p), tile.lane0, k0, warp, lane);
+      }
+      if constexpr (Geometry::kFeedColumn == 1) {
+        feed_rows_cp_async<Geometry::kColumnRows, Spec::kK, kFeedWarps>(
+            column_tile, column_data, column_ld, column_rows(p), tile.column0, k0, warp, lane);
+      } else if constexpr (Geometry::kFeedColumn == 2) {
+        feed_rows_plain<Geometry::kColumnRows, Spec::kK, kFeedWarps>(
+            column_tile, column_data, column_ld, column_rows(p), tile.column0, k0, warp, lane);
+      }
+      if constexpr (Roles::kAnyCpAsync) cp_async_commit();
+      if (in_flight == kFeedLag) {
+        if constexpr (Roles::kAnyCpAsync) cp_async_wait<kFeedLag>();
+        fence_proxy_async_shared();
+        mbarrier_arrive(stages.full + 8 * announced.index);
+        announced.advance();
+      } else {
+        ++in_flight;
+      }
+      ring.advance();
+    }
+  }
+  if constexpr (Roles::kAnyCpAsync) {
+    cp_async_wait<0>();
+    fence_proxy_async_shared();
+    for (; in_flight > 0; --in_flight) {
+      mbarrier_arrive(stages.full + 8 * announced.index);
+      announced.advance();
+    }
+  }
+}
+
+// A stage is free, or an accumulator ready, once the tensor core is done with everything before.
+__device__ __forceinline__ void commit(SharedAddress barrier) {
+  if constexpr (Geometry::kPair == 2) {
+    tcgen05::commit_multicast<2>(barrier, 0b11);
+  } else {
+    tcgen05::commit<1>(barrier);
+  }
+}
+
+// What thread 0 does for all: barriers are ready for TMA, tcgen05 and the pair's other CTA once the
+// CTA (cluster) synchronises.
+__device__ __forceinline__ void init_barriers(SharedAddress first, int count, unsigned arrivals) {
+  for (int i = 0; i < count; ++i) mbarrier_init(first + 8 * i, arrivals);
+}
+
+// tcgen05.alloc takes a power of two from 32 on.
+constexpr __device__ int allocated_columns(int used) {
+  int columns = 32;
+  while (columns < used) columns *= 2;
+  return columns;
+}
+
+// Each role reads it for itself: a register held across all roles is one that the epilogue lacks.
+__device__ __forceinline__ unsigned tensor_memory_base(SharedAddress slot) {
+  unsigned base;
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(base) : "r"(slot) : "memory");
+  return base;
+}
+
+// Every thread of the CTA or cluster, at the start and at the end of a kernel.
+__device__ __forceinline__ void sync_all() {
+  tcgen05::fence_before_thread_sync();
+  if constexpr (Spec::kCluster > 1) {
+    cluster_sync();
+  } else {
+    __syncthreads();
+  }
+  tcgen05::fence_after_thread_sync();
+}
+
+}  // namespace sm100

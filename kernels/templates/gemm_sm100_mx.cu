@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Block-scaled FP8 product on SM100 with power-of-two scales, applied by the tensor core.
+//
+// kind::mxf8f6f4 takes one UE8M0 scale per row and 32 elements of K. Two warps turn the operands'
+// scales (F8_E8M0, or fp32 that the caller declares to be powers of two: the exponent is taken)
+// into scale words beside each stage; tcgen05.cp brings them to tensor memory, and the accumulator
+// runs over all of K. The epilogue converts once. Everything about operand tiles is in
+// device/sm100_pipeline.cuh.
+#ifndef JITGEMM_SPECIALIZED
+#include "example/gemm_sm100_mx_spec.cuh"
+#endif
+
+#include "device/sm100_pipeline.cuh"
+#include "device/sm100_store.cuh"
+
+namespace sm100 {
+
+struct Scaled {
+  static constexpr int kAccumulators = Spec::kAccumulators;
+  static constexpr int kAccumulatorStride = ceil_div(Geometry::kColumns, 32) * 32;
+  // Scale words of 128 rows: 512 bytes of shared memory, four columns of tensor memory
+  // (PTX ISA 9.7.16.10.7, scale_vec::1X). Every stage has its own columns, so that a copy never
+  // meets a matrix instruction that still reads the ones before.
+  static constexpr int kColumnScaleBlocks = ceil_div(Geometry::kColumns, 128);
+  static constexpr int kScaleBlocks = 1 + kColumnScaleBlocks;
+  static constexpr int kScaleBlockBytes = 512;
+  static constexpr int kScaleBlockColumns = 4;
+  static constexpr int kScaleColumns = kAccumulators * kAccumulatorStride;
+  static constexpr int kUsedColumns =
+      kScaleColumns + Spec::kStages * kScaleBlocks * kScaleBlockColumns;
+  static constexpr int kAllocatedColumns = allocated_columns(kUsedColumns);
+  static_assert(kAccumulators >= 1 && kUsedColumns <= 512,
+                "accumulators and scales in 512 columns of tensor memory");
+  static_assert(Spec::kSplitK == 1, "K isn't split");
+
+  static constexpr int kWarpColumns = Geometry::kColumns / (Spec::kEpilogueWarps / 4);
+  static_assert(kWarpColumns % 16 == 0, "an epilogue warp reads 16 columns at a time");
+
+  // Shared memory, in bytes from the 1024-aligned start.
+  static constexpr int kLaneTiles = 0;
+  static constexpr int kColumnTiles = kLaneTiles + Spec::kStages * Geometry::kLaneBytes;
+  static constexpr int kSlabs = kColumnTiles + Spec::kStages * Geometry::kColumnBytes;
+  static constexpr int kScales =
+      kSlabs + (Geometry::kSwap ? 0 : Spec::kEpilogueWarps * kSlabsPerWarp * kSlabBytes);
+  static constexpr int kFull = kScales + Spec::kStages * kScaleBlocks * kScaleBlockBytes;
+  static constexpr int kEmpty = kFull + 8 * Spec::kStages;
+  static constexpr int kAccumulatorFull = kEmpty + 8 * Spec::kStages;
+  static constexpr int kAccumulatorEmpty = kAccumulatorFull + 8 * kAccumulators;
+  static constexpr int kTensorMemory = kAccumulatorEmpty + 8 * kAccumulators;
+  static constexpr int kSharedBytes = kTensorMemory + 16;
+  static_assert(kSharedBytes == Spec::kSharedBytes, "the planner's sum differs from the kernel's");
+
+  static constexpr int kScaleWarps = 2;
+};
+
+// One thread of the MMA warp; in a pair, the leader's only.
+__device__ __forceinline__ void multiply(const Stages& stages, SharedAddress shared,
+                                         const TileWalk& walk) {
+  const unsigned tensor_memory = tensor_memory_base(shared + Scaled::kTensorMemory);
+  Ring<Spec::kStages> stage;
+  Ring<Scaled::kAccumulators> accumulator;
+  for (int t = walk.first; t < walk.tiles; t += walk.step) {
+    const SharedAddress accumulator_empty =
+        shared + Scaled::kAccumulatorEmpty + 8 * accumulator.index;
+    if constexpr (Geometry::kPair == 2) {
+      mbarrier_wait_cluster(accumulator_empty, accumulator.parity ^ 1);
+    } else {
+      mbarrier_wait(accumulator_empty, accumulator.parity ^ 1);
+    }
+    const unsigned d = tensor_memory + accumulator.index * Scaled::kAccumulatorStride;
+    for (int step = 0; step < Geometry::kSteps; step += Geometry::kStepsPerStage) {
+      if constexpr (Geometry::kPair == 2) {
+        mbarrier_wait_cluster(stages.full + 8 * stage.index, stage.parity);
+      } else {
+        mbarrier_wait(stages.full + 8 * stage.index, stage.parity);
+      }
+      tcgen05::fence_after_thread_sync();
+      const SharedAddress words =
+          shared + Scaled::kScales + stage.index * Scaled::kScaleBlocks * Scaled::kScaleBlockBytes;
+      const unsigned lane_scales = tensor_memory + Scaled::kScaleColumns +
+                                   stage.index * Scaled::kScaleBlocks * Scaled::kScaleBlockColumns;
+      const unsigned column_scales = lane_scales + Scaled::kScaleBlockColumns;
+#pragma unroll
+      for (int block = 0; block < Scaled::kScaleBlocks; ++block) {
+        tcgen05::copy_scales<Geometry::kPair>(
+            lane_scales + block * Scaled::kScaleBlockColumns,
+            tcgen05::scale_descriptor(words + block * Scaled::kScaleBlockBytes));
+      }
+      unsigned long long lane_tile = tcgen05::operand_descriptor(stages.lane_tile(stage.index));
+      unsigned long long column_tile = tcgen05::operand_descriptor(stages.column_tile(stage.index));
+#pragma unroll
+      for (int i = 0; i < Geometry::kStepsPerStage; ++i) {
+        if (step + i < Geometry::kSteps) {
+          const unsigned descriptor = tcgen05::mxf8f6f4_descriptor(
+              Geometry::kTypeLane, Geometry::kTypeColumn, Geometry::kLanes * Geometry::kPair,
+              Geometry::kColumns, i);
+          tcgen05::mma_mxf8f6f4<Geometry::kPair>(d, lane_tile, column_tile, descriptor, lane_scales,
+                                                 column_scales, step + i != 0);
+          lane_tile += tcgen05::kDescriptorStepPer32Bytes;
+          column_tile += tcgen05::kDescriptorStepPer32Bytes;
+        }
+      }
+      commit(stages.empty + 8 * stage.index);
+      stage.advance();
+    }
+    commit(shared + Scaled::kAccumulatorFull + 8 * accumulator.index);
+    accumulator.advance();
+  }
+}
+
+// One operand's scales, as a scale warp reads them. Rows and scale blocks beyond the operand read
+// as one: what they scale is zero or never stored, but it must be defined.
+struct ScaleSource {
+  const void* data;
+  long long stride_row;
+  long long stride_k;
+  int rows;
+  int group;
+
+  static constexpr unsigned kOne = Spec::kScaleType == 0 ? 0x3f800000u : 127u;
+  static constexpr int kGroups = ceil_div(Spec::kK, Spec::kGroupK);
+
+  __device__ __forceinline__ unsigned raw(int row, int k_group) const {
+    if (row >= rows || k_group >= kGroups) return kOne;
+    const long long at = row / group * stride_row + k_group * stride_k;
+    if constexpr (Spec::kScaleType == 0) return static_cast<const unsigned*>(data)[at];
+    return static_cast<const unsigned char*>(data)[at];
+  }
+
+  // The exponent of a positive fp32 power of two is its UE8M0 code; 2^-127, a subnormal, is code 0.
+  static __device__ __forceinline__ unsigned code(unsigned raw) {
+    return Spec::kScaleType == 0 ? raw >> 23 & 0xff : raw;
+  }
+};
+
+// A scale warp: kRows rows of one operand, lane by lane. Reads of kBatch stages are in flight while
+// the words of the kBatch stages before them are written.
+template <int kRows>
+__device__ __forceinline__ void write_scales(const ScaleSource& source, const Stages& stages,
+                                             SharedAddress words, const TileWalk& walk,
+                                             bool lane_side, int lane) {
+  constexpr int kGroupSteps = Geometry::kStepsPerGroup;
+  // Scale blocks that one stage of four steps can touch.
+  constexpr int kTouched = kGroupSteps == 1 ? 4 : kGroupSteps % 4 == 0 ? 1 : 2;
+  constexpr int kBatch = 4 / kTouched;
+  constexpr int kRowsPerLane = ceil_div(kRows, 32);
+  constexpr int kStageCount = ceil_div(Geometry::kSteps, Geometry::kStepsPerStage);
+  // Rows of the last block of 128 beyond the operand tile are written too.
+  constexpr int kWordsPerLane = ceil_div(kRows, 128) * 4;
+
+  unsigned current[kBatch][kTouched][kRowsPerLane];
+  unsigned next[kBatch][kTouched][kRowsPerLane];
+  const auto read = [&](unsigned(&into)[kBatch][kTouched][kRowsPerLane], int t, int stage) {
+    const Tile tile = walk.at(t);
+    const int row0 = lane_side ? tile.lane0 : tile.column0;
+#pragma unroll
+    for (int b = 0; b < kBatch; ++b) {
+      const int group0 = (stage + b) * Geometry::kStepsPerStage / kGroupSteps;
+#pragma unroll
+      for (int g = 0; g < kTouched; ++g) {
+#pragma unroll
+        for (int r = 0; r < kRowsPerLane; ++r) {
+          into[b][g][r] = source.raw(row0 + r * 32 + lane, group0 + g);
+        }
+      }
+    }
+  };
+
+  Ring<Spec::kStages> ring;
+  int t = walk.first;
+  int stage = 0;
+  if (t < walk.tiles) read(current, t, stage);
+  while (t < walk.tiles) {
+    int next_t = t;
+    int next_stage = stage + kBatch;
+    if (next_stage >= kStageCount) {
+      next_stage = 0;
+      next_t += walk.step;
+    }
+    if (next_t < walk.tiles) read(next, next_t, next_stage);
+#pragma unroll
+    for (int b = 0; b < kBatch; ++b) {
+      if (stage + b < kStageCount) {
+        mbarrier_wait(stages.empty + 8 * ring.index, ring.parity ^ 1);
+        const SharedAddress to =
+            words + ring.index * Scaled::kScaleBlocks * Scaled::kScaleBlockBytes + lane * 16;
+        const int first_step = (stage + b) * Geometry::kStepsPerStage;
+#pragma unroll
+        for (int r = 0; r < kWordsPerLane; ++r) {
+          unsigned word = 0x7f7f7f7fu;
+          if (r < kRowsPerLane) {
+            if constexpr (kTouched == 1) {
+              word = ScaleSource::code(current[b][0][r]) * 0x01010101u;
+            } else {
+              word = 0;
+#pragma unroll
+              for (int i = 0; i < Geometry::kStepsPerStage; ++i) {
+                const int g = (first_step + i) / kGroupSteps - first_step / kGroupSteps;
+                unsigned raw = current[b][0][r];
+#pragma unroll
+                for (int touched = 1; touched < kTouched; ++touched) {
+                  if (g == touched) raw = current[b][touched][r];
+                }
+                word |= ScaleSource::code(raw) << (8 * i);
+              }
+            }
+          }
+          // Row 32 c + l of a block of 128 is word c of the 16 bytes of l.
+          asm volatile(
+              "st.shared.b32 [%0], %1;" ::"r"(to + r / 4 * Scaled::kScaleBlockBytes + r % 4 * 4),
+              "r"(word)
+              : "memory");
+        }
+        fence_proxy_async_shared();
+        if constexpr (Geometry::kPair == 2) {
+          mbarrier_arrive_remote(stages.full + 8 * ring.index, 0);
+        } else {
+          mbarrier_arrive(stages.full + 8 * ring.index);
+        }
+        ring.advance();
+      }
+    }
+#pragma unroll
+    for (int b = 0; b < kBatch; ++b) {
+#pragma unroll
+      for (int g = 0; g < kTouched; ++g) {
+#pragma unroll
+        for (int r = 0; r < kRowsPerLane; ++r) current[b][g][r] = next[b][g][r];
+      }
+    }
+    t = next_t;
+    stage = next_stage;
+  }
+}
+
+__device__ __forceinline__ void convert(const GemmParams& p, SharedAddress shared,
+                                        const TileWalk& walk, int epilogue_warp, int lane) {
+  const int lane_in_tile = epilogue_warp % 4 * 32 + lane;
+  const int first_column = epilogue_warp / 4 * Scaled::kWarpColumns;
+  // Tensor-memory addresses: lane in the upper half, column in the lower (PTX ISA 9.7.16.1).
+  const unsigned own = tensor_memory_base(shared + Scaled::kTensorMemory) +
+                       ((epilogue_warp % 4 * 32) << 16) + first_column;
+  RowStore store(p, shared + Scaled::kSlabs + epilogue_warp * kSlabsPerWarp * kSlabBytes, lane);
+  Ring<Scaled::kAccumulators> accumulator;
+  constexpr int kWidth =
+      Scaled::kWarpColumns % kSlabColumns == 0 ? static_cast<int>(kSlabColumns) : 16;
+  constexpr int kLoad = kWidth % 32 == 0 ? 32 : 16;
+  for (int t = walk.first; t < walk.tiles; t += walk.step) {
+    const Tile tile = walk.at(t);
+    mbarrier_wait(shared + Scaled::kAccumulatorFull + 8 * accumulator.index, accumulator.parity);
+    tcgen05::fence_after_thread_sync();
+    const unsigned d = own + accumulator.index * Scaled::kAccumulatorStride;
+#pragma unroll 1
+    for (int c = 0; c < Scaled::kWarpColumns; c += kWidth) {
+      unsigned bits[kWidth / kLoad][kLoad];
+#pragma unroll
+      for (int i = 0; i < kWidth / kLoad; ++i) tcgen05::load(bits[i], d + c + i * kLoad);
+#pragma unroll
+      for (int i = 0; i < kWidth / kLoad; ++i) tcgen05::wait_load(bits[i]);
+      if (c + kWidth == Scaled::kWarpColumns) {
+        tcgen05::fence_before_thread_sync();
+        __syncwarp();
+        if (lane == 0) {
+          const SharedAddress empty = shared + Scaled::kAccumulatorEmpty + 8 * accumulator.index;
+          if constexpr (Geometry::kPair == 2) {
+            mbarrier_arrive_remote(empty, 0);
+          } else {
+            mbarrier_arrive(empty);
+          }
+        }
+      }
+      float value[kWidth];
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) value[j] = __uint_as_float(bits[j / kLoad][j % kLoad]);
+      const int column = first_column + c;
+      if constexpr (Geometry::kSwap) {
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) {
+          store_transposed(p, tile.column0 + column + j, tile.lane0 + lane_in_tile, value[j]);
+        }
+      } else {
+        store.put(value, tile.lane0 + epilogue_warp % 4 * 32, tile.column0 + column);
+      }
+    }
+    accumulator.advance();
+  }
+  store.finish();
+}
+
+__device__ __forceinline__ void run(const GemmParams& p) {
+  extern __shared__ __align__(1024) unsigned char shared_memory[];
+  const SharedAddress shared = shared_address(shared_memory);
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int rank = Spec::kCluster > 1 ? static_cast<int>(cluster_cta_rank()) : 0;
+  const Stages stages = {shared + Scaled::kLaneTiles, shared + Scaled::kColumnTiles,
+                         shared + Scaled::kFull, shared + Scaled::kEmpty};
+
+  if (threadIdx.x == 0) {
+    init_barriers(shared + Scaled::kFull, Spec::kStages,
+                  Stages::kFullArrivals + Scaled::kScaleWarps * 32 * Geometry::kPair);
+    init_barriers(shared + Scaled::kEmpty, Spec::kStages, 1);
+    init_barriers(shared + Scaled::kAccumulatorFull, Scaled::kAccumulators, 1);
+    init_barriers(shared + Scaled::kAccumulatorEmpty, Scaled::kAccumulators,
+                  Spec::kEpilogueWarps * Geometry::kPair);
+    mbarrier_init_fence();
+  }
+  if (warp == kScaleWarp) {
+    tcgen05::alloc<Geometry::kPair>(shared + Scaled::kTensorMemory, Scaled::kAllocatedColumns);
+    tcgen05::relinquish_alloc_permit<Geometry::kPair>();
+  }
+  sync_all();
+
+  const TileWalk walk(p, rank);
+  const StepRange range = step_range(rank);
+  if (warp >= kFirstEpilogueWarp && warp < Roles::kFirstFeedWarp) {
+    convert(p, shared, walk, warp - kFirstEpilogueWarp, lane);
+  } else if (warp == kTmaWarp) {
+    if constexpr (Roles::kAnyTma) {
+      if (elect_one()) produce_by_tma(p, stages, walk, range, rank);
+    }
+  } else if (warp == kMmaWarp) {
+    if ((Geometry::kPair == 1 || rank == 0) && elect_one()) multiply(stages, shared, walk);
+  } else if (warp == kScaleWarp || warp == kSpareWarp) {
+    const ScaleSource a = {p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k, problem_m(p), 1};
+    const ScaleSource b = {p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k, Spec::kN,
+                           Spec::kGroupN};
+    const SharedAddress words = shared + Scaled::kScales;
+    if (warp == kScaleWarp) {
+      write_scales<Geometry::kLanes>(Geometry::kSwap ? b : a, stages, words, walk, true, lane);
+    } else {
+      write_scales<Geometry::kColumns>(Geometry::kSwap ? a : b, stages,
+                                       words + Scaled::kScaleBlockBytes, walk, false, lane);
+    }
+  } else {
+    if constexpr (Roles::kAnyFeed) {
+      produce_by_feed(p, stages, walk, range, warp - Roles::kFirstFeedWarp, lane);
+    }
+  }
+  __syncwarp();
+  sync_all();
+  if (warp == kScaleWarp) {
+    tcgen05::dealloc<Geometry::kPair>(tensor_memory_base(shared + Scaled::kTensorMemory),
+                                      Scaled::kAllocatedColumns);
+  }
+}
+
+}  // namespace sm100
+
+extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
+    jitgemm_kernel(const __grid_constant__ GemmParams p) {
+  sm100::run(p);
+}
