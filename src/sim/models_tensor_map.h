@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulator's own tensor map: a neutral description of a tiled tensor and its encoding into the
+// 128 opaque bytes that a kernel passes around (PTX ISA 5.5.8; kernels never look inside). A magic
+// number and a checksum make a garbage map a fault. Rules: CUDA driver API, cuTensorMapEncodeTiled.
+#pragma once
+
+#include "sim/models_swizzle.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace jitgemm::sim {
+
+enum class TensorElement : uint8_t {
+  kU8,
+  kU16,
+  kU32,
+  kS32,
+  kU64,
+  kS64,
+  kF16,
+  kF32,
+  kF64,
+  kBf16,
+  kF32Ftz,
+  kTf32,
+  kTf32Ftz,
+  kU4x16Align8,   // 16 4-bit elements: 8 bytes in global and in shared memory
+  kU4x16Align16,  // 8 bytes in global memory, 8 and 8 of padding in shared memory
+  kU6x16Align16,  // 12 bytes in global memory, 12 and 4 of padding in shared memory
+};
+
+// Elements are moved in units: one element, or 16 of the packed types.
+struct TensorUnit {
+  uint32_t elements = 1;
+  uint32_t global_bytes = 1;
+  uint32_t shared_bytes = 1;
+};
+TensorUnit unit_of(TensorElement element);
+bool is_float(TensorElement element);
+
+// Dimension 0 is the contiguous one.
+struct TensorMap {
+  TensorElement element = TensorElement::kU8;
+  uint32_t rank = 1;
+  uint64_t address = 0;
+  std::array<uint64_t, 5> dims = {1, 1, 1, 1, 1};  // elements
+  std::array<uint64_t, 4> strides = {0, 0, 0, 0};  // bytes, of dimensions 1 and up
+  std::array<uint32_t, 5> box = {1, 1, 1, 1, 1};   // elements
+  std::array<uint32_t, 5> element_strides = {1, 1, 1, 1, 1};
+  SwizzleMode swizzle = SwizzleMode::kNone;
+  bool nan_fill = false;  // out-of-bounds elements of float types read as NaN instead of zero
+
+  friend bool operator==(const TensorMap&, const TensorMap&) = default;
+};
+
+using EncodedMap = std::array<std::byte, 128>;
+
+// Empty if legal, else the field and the rule.
+std::string tensor_map_error(const TensorMap& map);
+EncodedMap encode_tensor_map(const TensorMap& map);
+// False if the bytes are no encoded map.
+bool decode_tensor_map(std::span<const std::byte, 128> bytes, TensorMap& map);
+
+}  // namespace jitgemm::sim
