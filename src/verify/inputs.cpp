@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/inputs.h"
+
+#include "verify/fp8_reference.h"
+#include "verify/parallel.h"
+#include "verify/quantizer.h"
+#include "verify/random.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace jitgemm {
+namespace {
+
+// The random stream of each tensor; part of what a device twin must reproduce.
+constexpr uint32_t kStreamA = 1;
+constexpr uint32_t kStreamB = 2;
+constexpr uint32_t kStreamAScales = 3;
+constexpr uint32_t kStreamBScales = 4;
+
+constexpr std::array<std::pair<InputKind, std::string_view>, 6> kNames = {
+    {
+     {InputKind::kSeed, "seed"},
+     {InputKind::kAmax, "amax"},
+     {InputKind::kUniformCodes, "uniform"},
+     {InputKind::kWideScales, "wide"},
+     {InputKind::kSmallIntegers, "integers"},
+     {InputKind::kSpecialValues, "special"},
+     }
+};
+
+constexpr int64_t kElementsPerTask = 1 << 16;
+
+// Calls fill(first, last) over [0, count), in pieces.
+template <typename Fill>
+void fill_in_pieces(int64_t count, int threads, const Fill& fill) {
+  parallel_for((count + kElementsPerTask - 1) / kElementsPerTask, threads, [&](int64_t task) {
+    fill(task * kElementsPerTask, std::min(count, (task + 1) * kElementsPerTask));
+  });
+}
+
+bool wants_powers_of_two(const GemmProblem& problem) {
+  return problem.scale_dtype == DType::kF8E8M0 || problem.scale_values == ScaleValues::kPowerOfTwo;
+}
+
+uint8_t encode(DType dtype, float value) {
+  return dtype == DType::kF8E5M2 ? encode_e5m2(value) : encode_e4m3(value);
+}
+
+HostTensor uniform_codes(std::string name, DType dtype, int64_t rows, int64_t cols, uint64_t seed,
+                         uint32_t stream, int threads) {
+  HostTensor tensor = make_host_tensor(std::move(name), dtype, {rows, cols});
+  const RandomStream random(seed, stream);
+  const float largest = dtype == DType::kF8E5M2 ? 57344.0F : 448.0F;
+  auto* codes = tensor.data<uint8_t>();
+  fill_in_pieces(rows * cols, threads, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const float unit = 2.0F * random.uniform(static_cast<uint64_t>(i)) - 1.0F;
+      codes[i] = encode(dtype, unit * largest);
+    }
+  });
+  return tensor;
+}
+
+HostTensor integer_codes(std::string name, DType dtype, int64_t rows, int64_t cols, uint64_t seed,
+                         uint32_t stream, int threads) {
+  HostTensor tensor = make_host_tensor(std::move(name), dtype, {rows, cols});
+  const RandomStream random(seed, stream);
+  auto* codes = tensor.data<uint8_t>();
+  fill_in_pieces(rows * cols, threads, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      codes[i] = encode(dtype, static_cast<float>(random.integer(static_cast<uint64_t>(i), -4, 4)));
+    }
+  });
+  return tensor;
+}
+
+float draw_scale(InputKind kind, const RandomStream& random, uint64_t index) {
+  if (kind == InputKind::kSmallIntegers) {
+    return static_cast<float>(random.integer(index, 1, 4));
+  }
+  if (kind == InputKind::kWideScales) {
+    const uint32_t bits = random.bits(index);
+    const float fraction = 1.0F + static_cast<float>(bits >> 9) * 0x1p-23F;
+    const int exponent = static_cast<int>(bits % 61U) - 30;
+    return std::ldexp((bits & 0x100U) != 0 ? -fraction : fraction, exponent);
+  }
+  return random.uniform(index) * 1e-2F;
+}
+
+// The greatest power of two <= |value|, with 2^-127 standing for zero, as an exponent code.
+uint8_t exponent_code(float value) {
+  return static_cast<uint8_t>(std::bit_cast<uint32_t>(value) >> 23 & 0xffU);
+}
+
+HostTensor drawn_scales(std::string name, const GemmProblem& problem, InputKind kind, int64_t rows,
+                        uint64_t seed, uint32_t stream) {
+  HostTensor tensor =
+      make_host_tensor(std::move(name), problem.scale_dtype, {rows, problem.k_blocks()});
+  const RandomStream random(seed, stream);
+  const int64_t count = tensor.element_count();
+  for (int64_t i = 0; i < count; ++i) {
+    const float scale = draw_scale(kind, random, static_cast<uint64_t>(i));
+    if (problem.scale_dtype == DType::kF8E8M0) {
+      tensor.data<uint8_t>()[i] = exponent_code(scale);
+    } else if (wants_powers_of_two(problem)) {
+      // At least the least normal power, so that a scale stays a power of two.
+      const uint32_t code = std::max<uint32_t>(exponent_code(scale), 1U);
+      tensor.data<float>()[i] = std::bit_cast<float>(code << 23);
+    } else {
+      tensor.data<float>()[i] = scale;
+    }
+  }
+  return tensor;
+}
+
+Result<QuantizedMatrix> quantized_normal(std::string name, const GemmProblem& problem, DType dtype,
+                                         int64_t rows, int64_t group_rows, bool signed_maximum,
+                                         uint64_t seed, uint32_t stream, int threads) {
+  JITGEMM_ASSIGN(
+      const HostTensor values,
+      make_normal_tensor(std::move(name), DType::kF32, {rows, problem.k}, seed, stream, threads));
+  QuantizeOptions options;
+  options.code_dtype = dtype;
+  options.scale_dtype = problem.scale_dtype;
+  options.group_rows = group_rows;
+  options.group_cols = problem.group_k;
+  options.scale_rule = wants_powers_of_two(problem) ? ScaleRule::kPow2 : ScaleRule::kAmax;
+  options.signed_maximum = signed_maximum;
+  options.threads = threads;
+  return quantize(values, options);
+}
+
+// What an element of a scale matrix becomes; F8_E8M0 can only hold the NaN and powers of two.
+void put_scale(HostTensor& scales, int64_t row, int64_t col, float value) {
+  const int64_t index = row * scales.shape[1] + col;
+  if (scales.dtype == DType::kF8E8M0) {
+    scales.data<uint8_t>()[index] = std::isnan(value) ? uint8_t{255} : exponent_code(value);
+  } else {
+    scales.data<float>()[index] = value;
+  }
+}
+
+void put_special_values(BlockScaledTensors& t, bool powers_of_two) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr uint8_t kNanCode = 0x7f;
+  constexpr uint8_t kInfCode = 0x7c;  // of e5m2
+  const int64_t m = t.a.shape[0];
+  const int64_t n = t.b.shape[0];
+  const int64_t k = t.a.shape[1];
+  const int64_t last_block = t.a_scales.shape[1] - 1;
+  if (k == 0) return;
+  auto* a = t.a.data<uint8_t>();
+  auto* b = t.b.data<uint8_t>();
+  for (int64_t row = 0; row < m; ++row) {
+    uint8_t* codes = a + row * k;
+    switch (row % 16) {
+      case 1: codes[k - 1] = kNanCode; break;
+      case 2:
+        if (t.a.dtype == DType::kF8E5M2) codes[k / 2] = kInfCode;
+        break;
+      case 3: std::fill(codes, codes + k, uint8_t{0}); break;
+      case 4: std::fill(codes, codes + k, uint8_t{1}); break;  // the least subnormal
+      case 5: put_scale(t.a_scales, row, 0, kNan); break;
+      default: break;
+    }
+    if (powers_of_two) continue;
+    switch (row % 16) {
+      case 6: put_scale(t.a_scales, row, last_block, kInf); break;
+      case 7: put_scale(t.a_scales, row, 0, -kInf); break;
+      case 8:
+        std::fill(codes, codes + k, uint8_t{0x80});
+        put_scale(t.a_scales, row, 0, kInf);
+        break;
+      case 9: put_scale(t.a_scales, row, 0, 0.0F); break;
+      case 10: put_scale(t.a_scales, row, last_block, 0x1p-130F); break;
+      case 11: put_scale(t.a_scales, row, 0, 3e38F); break;
+      case 12: put_scale(t.a_scales, row, 0, -0.5F); break;
+      default: break;
+    }
+  }
+  for (int64_t row = 0; row < n; ++row) {
+    uint8_t* codes = b + row * k;
+    switch (row % 64) {
+      case 5: codes[0] = kNanCode; break;
+      case 6:
+        if (t.b.dtype == DType::kF8E5M2) codes[k - 1] = kInfCode | 0x80;
+        break;
+      case 7: std::fill(codes, codes + k, uint8_t{0x81}); break;
+      default: break;
+    }
+  }
+  // Whole blocks of columns share a scale, so only the last one gets a strange value.
+  if (!powers_of_two && t.b_scales.shape[0] > 1) {
+    put_scale(t.b_scales, t.b_scales.shape[0] - 1, 0, 0x1p-140F);
+  }
+}
+
+void copy_matrix(const HostTensor& source, int64_t row_stride, int64_t col_stride,
+                 std::vector<std::byte>& target) {
+  const int64_t rows = source.shape[0];
+  const int64_t cols = source.shape[1];
+  const auto width = static_cast<size_t>(dtype_info(source.dtype).bytes);
+  const int64_t extent =
+      rows == 0 || cols == 0 ? 0 : (rows - 1) * row_stride + (cols - 1) * col_stride + 1;
+  target.assign(static_cast<size_t>(extent) * width, std::byte{0xff});
+  if (col_stride == 1) {
+    for (int64_t row = 0; row < rows && cols > 0; ++row) {
+      std::memcpy(&target[static_cast<size_t>(row * row_stride) * width],
+                  &source.bytes[static_cast<size_t>(row * cols) * width],
+                  static_cast<size_t>(cols) * width);
+    }
+    return;
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t col = 0; col < cols; ++col) {
+      std::memcpy(&target[static_cast<size_t>(row * row_stride + col * col_stride) * width],
+                  &source.bytes[static_cast<size_t>(row * cols + col) * width], width);
+    }
+  }
+}
+
+Status check_tensor(const HostTensor& tensor, const char* name, DType dtype, int64_t rows,
+                    int64_t cols) {
+  if (tensor.dtype == dtype && tensor.shape == std::vector<int64_t>{rows, cols}) return ok_status();
+  return invalid_argument(
+      fmt::format("lay_out: {}: expected {} [{}, {}], found {} of rank {}, {} elements", name,
+                  dtype_info(dtype).name, rows, cols, dtype_info(tensor.dtype).name,
+                  tensor.shape.size(), tensor.element_count()));
+}
+
+}  // namespace
+
+std::optional<InputKind> parse_input_kind(std::string_view name) {
+  for (const auto& [kind, text] : kNames) {
+    if (text == name) return kind;
+  }
+  return std::nullopt;
+}
+
+std::string_view input_kind_name(InputKind kind) {
+  for (const auto& [value, text] : kNames) {
+    if (value == kind) return text;
+  }
+  return "unknown";
+}
+
+BlockScaledInputs BlockScaledTensors::views() const {
+  return {view_of(a), view_of(b), view_of(a_scales), view_of(b_scales), group_n, group_k};
+}
+
+Result<HostTensor> make_normal_tensor(std::string name, DType dtype, std::vector<int64_t> shape,
+                                      uint64_t seed, uint32_t stream, int threads) {
+  if (dtype != DType::kF32 && dtype != DType::kF16 && dtype != DType::kBF16) {
+    return invalid_argument(fmt::format("normal values: dtype: expected F32, F16 or BF16, found {}",
+                                        dtype_info(dtype).name));
+  }
+  HostTensor tensor = make_host_tensor(std::move(name), dtype, std::move(shape));
+  const RandomStream random(seed, stream);
+  // Pieces begin at even elements, so each piece draws whole pairs.
+  fill_in_pieces(tensor.element_count(), threads, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i += 2) {
+      const std::array<float, 2> pair = random.normal_pair(static_cast<uint64_t>(i) / 2);
+      for (int64_t j = i; j < std::min(i + 2, last); ++j) {
+        const float value = pair[static_cast<size_t>(j - i)];
+        if (dtype == DType::kF32) {
+          tensor.data<float>()[j] = value;
+        } else {
+          tensor.data<uint16_t>()[j] =
+              dtype == DType::kF16 ? round_to_fp16(value) : round_to_bf16(value);
+        }
+      }
+    }
+  });
+  return tensor;
+}
+
+Result<BlockScaledTensors> make_block_scaled_tensors(const GemmProblem& problem, InputKind kind,
+                                                     uint64_t seed, int threads) {
+  BlockScaledTensors t;
+  t.group_n = problem.group_n;
+  t.group_k = problem.group_k;
+  if (kind == InputKind::kSeed || kind == InputKind::kAmax) {
+    JITGEMM_ASSIGN(QuantizedMatrix a, quantized_normal("a", problem, problem.a_dtype, problem.m, 1,
+                                                       false, seed, kStreamA, threads));
+    JITGEMM_ASSIGN(QuantizedMatrix b,
+                   quantized_normal("b", problem, problem.b_dtype, problem.n, problem.group_n,
+                                    kind == InputKind::kSeed, seed, kStreamB, threads));
+    t.a = std::move(a.codes);
+    t.a_scales = std::move(a.scales);
+    t.b = std::move(b.codes);
+    t.b_scales = std::move(b.scales);
+    return t;
+  }
+  const auto codes = kind == InputKind::kSmallIntegers ? integer_codes : uniform_codes;
+  t.a = codes("a", problem.a_dtype, problem.m, problem.k, seed, kStreamA, threads);
+  t.b = codes("b", problem.b_dtype, problem.n, problem.k, seed, kStreamB, threads);
+  t.a_scales = drawn_scales("a_scales", problem, kind, problem.m, seed, kStreamAScales);
+  t.b_scales = drawn_scales("b_scales", problem, kind, problem.n_blocks(), seed, kStreamBScales);
+  if (kind == InputKind::kSpecialValues) put_special_values(t, wants_powers_of_two(problem));
+  return t;
+}
+
+Result<BlockScaledStorage> lay_out(const GemmProblem& problem, const BlockScaledTensors& tensors) {
+  const GemmProblem& p = problem;
+  JITGEMM_TRY(check_tensor(tensors.a, "a", p.a_dtype, p.m, p.k));
+  JITGEMM_TRY(check_tensor(tensors.b, "b", p.b_dtype, p.n, p.k));
+  JITGEMM_TRY(check_tensor(tensors.a_scales, "a_scales", p.scale_dtype, p.m, p.k_blocks()));
+  JITGEMM_TRY(
+      check_tensor(tensors.b_scales, "b_scales", p.scale_dtype, p.n_blocks(), p.k_blocks()));
+  const BlockScaledInputs views = make_inputs(problem, nullptr, nullptr, nullptr, nullptr);
+  BlockScaledStorage storage;
+  copy_matrix(tensors.a, views.a.row_stride, views.a.col_stride, storage.a);
+  copy_matrix(tensors.b, views.b.row_stride, views.b.col_stride, storage.b);
+  copy_matrix(tensors.a_scales, views.a_scales.row_stride, views.a_scales.col_stride,
+              storage.a_scales);
+  copy_matrix(tensors.b_scales, views.b_scales.row_stride, views.b_scales.col_stride,
+              storage.b_scales);
+  return storage;
+}
+
+}  // namespace jitgemm
