@@ -93,6 +93,11 @@ __device__ __forceinline__ void fence_proxy_async_shared() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// The same over all state spaces, for accesses to the shared memory of other CTAs of the cluster.
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async;" ::: "memory");
+}
+
 // PTX ISA "barrier.sync": `threads` is a multiple of 32; barrier 0 is __syncthreads().
 __device__ __forceinline__ void named_barrier_sync(unsigned barrier, unsigned threads) {
   asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier), "r"(threads) : "memory");

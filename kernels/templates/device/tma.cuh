@@ -101,6 +101,10 @@ __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
+__device__ __forceinline__ void cp_async_wait_all() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 // Where byte `column` of row `row` lies in a tile of 128-byte rows as TMA writes it with the
 // 128-byte swizzle: the 16-byte unit's index within the row is XORed with the row's index modulo 8.
 // The tile starts on a multiple of 1024 bytes. PTX ISA 5.5.7 "Swizzling modes".

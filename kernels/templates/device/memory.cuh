@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single loads and stores: shared memory by 32-bit address, that of another CTA of the cluster, and
+// vector stores to global memory. The addresses must be aligned to the width.
+#pragma once
+
+#include "device/mbarrier.cuh"
+
+__device__ __forceinline__ float load_shared_float(SharedAddress address) {
+  float value;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
+  return value;
+}
+
+__device__ __forceinline__ float2 load_shared_float2(SharedAddress address) {
+  float2 value;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+               : "=f"(value.x), "=f"(value.y)
+               : "r"(address)
+               : "memory");
+  return value;
+}
+
+__device__ __forceinline__ void store_shared(SharedAddress address, unsigned word) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+
+// From the same offset in the shared memory of a CTA of the cluster (PTX ISA "mapa").
+__device__ __forceinline__ float4 load_cluster_float4(SharedAddress address, unsigned cta_rank) {
+  float4 value;
+  asm volatile(
+      "{\n"
+      ".reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %4, %5;\n"
+      "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote];\n"
+      "}\n"
+      : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+      : "r"(address), "r"(cta_rank)
+      : "memory");
+  return value;
+}
+
+__device__ __forceinline__ void store_global(void* address, unsigned word) {
+  *static_cast<unsigned*>(address) = word;
+}
+
+__device__ __forceinline__ void store_global(void* address, uint2 words) {
+  *static_cast<uint2*>(address) = words;
+}
+
+__device__ __forceinline__ void store_global(void* address, float2 values) {
+  *static_cast<float2*>(address) = values;
+}
+
+__device__ __forceinline__ void store_global(void* address, float4 values) {
+  *static_cast<float4*>(address) = values;
+}

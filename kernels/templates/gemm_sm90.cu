@@ -1,0 +1,781 @@
+// SPDX-License-Identifier: Apache-2.0
+// Block-scaled FP8 product for Hopper: a persistent, warp-specialised kernel. One producer
+// warpgroup fills a ring of shared-memory stages (tiles by TMA, scales by cp.async); one or two
+// math warpgroups multiply each k-block with wgmma and promote it into fp32 registers:
+//   s = a_scale * b_scale (rounded once), acc = fma(dot of the k-block, s, acc), k-blocks in rising
+//   order.
+// The kernel speaks of rows and columns of the wgmma: rows are m and columns n, or, with
+// Spec::kSwap, rows are n and columns m, so that few tokens make a narrow tile.
+#ifndef JITGEMM_SPECIALIZED
+#include "example/gemm_sm90_spec.cuh"
+#endif
+
+#include "device/convert.cuh"
+#include "device/mbarrier.cuh"
+#include "device/memory.cuh"
+#include "device/params.cuh"
+#include "device/tile_walk.cuh"
+#include "device/tma.cuh"
+#include "device/wgmma.cuh"
+
+constexpr int gcd(int a, int b) {
+  return b == 0 ? a : gcd(b, a % b);
+}
+constexpr int ceil_div(int a, int b) {
+  return (a + b - 1) / b;
+}
+
+enum FeedKind { kFeedTma = 0, kFeedCpAsync = 1, kFeedPlain = 2 };
+// What the CTAs of a cluster share: the operand of the columns (they are neighbours along the
+// rows), or the operand of the rows.
+enum ShareKind { kShareNone = 0, kShareColumns = 1, kShareRows = 2 };
+
+// Everything that follows from Spec. Enumerators, because constexpr members become global data.
+struct Config {
+  enum : int {
+    kSwap = Spec::kSwap,
+    kRows = kSwap ? Spec::kTileN : Spec::kTileM,
+    kColumns = kSwap ? Spec::kTileM : Spec::kTileN,
+    kRowType = kSwap ? Spec::kTypeB : Spec::kTypeA,
+    kColumnType = kSwap ? Spec::kTypeA : Spec::kTypeB,
+    kRowFeed = kSwap ? Spec::kFeedB : Spec::kFeedA,
+    kColumnFeed = kSwap ? Spec::kFeedA : Spec::kFeedB,
+    kRowGroup = kSwap ? Spec::kGroupN : 1,  // rows that share a scale
+    kColumnGroup = kSwap ? 1 : Spec::kGroupN,
+
+    kWarpgroups = Spec::kWarpgroupRows * Spec::kWarpgroupColumns,
+    kMathThreads = 128 * kWarpgroups,
+    kMathWarps = 4 * kWarpgroups,
+    kGroupRows = kRows / Spec::kWarpgroupRows,  // of one math warpgroup
+    kGroupColumns = kColumns / Spec::kWarpgroupColumns,
+    kWaves = kGroupRows / 64,
+    kRegisters = kGroupColumns / 2,  // accumulators of one wave, each thread
+
+    kKBlocks = ceil_div(Spec::kK, Spec::kTileK),
+    // A stage is promoted in parts that never straddle a scale block.
+    kPartK = gcd(Spec::kGroupK, Spec::kTileK),
+    kParts = Spec::kTileK / kPartK,
+    kStepsPerPart = kPartK / 32,
+
+    // Row scales: one a row, or one for all rows of the tile. Column scales: one for each run of
+    // kColumnRun columns, the longest that never straddles a scale block; one a column if that is
+    // shorter than the 8 columns of an accumulator block.
+    kOneRowScale = kRowGroup % kRows == 0,
+    kRowScales = kOneRowScale ? 1 : kRows,
+    kCommonRun = gcd(kGroupColumns, kColumnGroup),
+    kColumnRun = kCommonRun % 8 == 0 ? kCommonRun : 1,
+    kColumnScales = kColumns / kColumnRun,
+    kGroupColumnScales = kGroupColumns / kColumnRun,
+
+    kRowTileBytes = kRows * Spec::kTileK,
+    kColumnTileBytes = kColumns * Spec::kTileK,
+    kTmaBytes = (kRowFeed == kFeedTma ? kRowTileBytes : 0) +
+                (kColumnFeed == kFeedTma ? kColumnTileBytes : 0),
+
+    // Shared memory, in bytes from a base that is a multiple of 1024.
+    kRowTiles = 0,
+    kColumnTiles = kRowTiles + Spec::kStages * kRowTileBytes,
+    kRowScaleStride = 4 * ceil_div(kRowScales, 4),  // floats a part
+    kColumnScaleStride = 4 * ceil_div(kColumnScales, 4),
+    kRowScaleStage = 4 * kParts * kRowScaleStride,
+    kColumnScaleStage = 4 * kParts * kColumnScaleStride,
+    kRowScaleRing = kColumnTiles + Spec::kStages * kColumnTileBytes,
+    kColumnScaleRing = kRowScaleRing + Spec::kStages * kRowScaleStage,
+    kFullBarriers = kColumnScaleRing + Spec::kStages * kColumnScaleStage,
+    kEmptyBarriers = kFullBarriers + 8 * Spec::kStages,
+    kSharedBytes = kEmptyBarriers + 8 * Spec::kStages,
+    // Split-K partials lie over the stages, as [m][n] with rows of kPartialStride floats. The 4
+    // extra floats spread a warp's stores over the banks.
+    kPartialStride = Spec::kTileN + 4,
+    kPartialBytes = 4 * Spec::kTileM * kPartialStride,
+
+    // The producer warpgroup: warps 0-2 feed tiles (one thread is enough for TMA), warp 3 scales.
+    kCopyFeed = kRowFeed != kFeedTma || kColumnFeed != kFeedTma,
+    kCopyThreads = 96,
+    kScaleLanes = 32,
+    kFullArrivals = kScaleLanes + (kTmaBytes > 0 ? 1 : 0) + (kCopyFeed ? kCopyThreads : 0),
+    kMulticast = Spec::kCluster > 1 && Spec::kShare != kShareNone,
+    kEmptyArrivals = kMathWarps * (kMulticast ? Spec::kCluster : 1),
+  };
+};
+
+static_assert(Spec::kArch == 90, "wgmma exists on sm_90a alone");
+static_assert(Spec::kTileK == 128, "a stage is one 128-byte swizzle row");
+static_assert(Spec::kGroupK % 32 == 0 && Spec::kGroupN >= 1, "scale blocks");
+static_assert(Config::kGroupRows % 64 == 0 && Config::kWaves <= 2,
+              "a warpgroup has 64 or 128 rows");
+static_assert(Config::kRows % Spec::kWarpgroupRows == 0, "rows are dealt evenly");
+static_assert(Config::kColumns % (8 * Spec::kWarpgroupColumns) == 0,
+              "wgmma's N is a multiple of 8");
+static_assert(Config::kSwap || Config::kGroupColumns % 16 == 0, "the store pairs 8-column blocks");
+static_assert(Config::kColumns <= 256 && Config::kRows <= 256, "a TMA box has at most 256 rows");
+static_assert(Spec::kThreads == Config::kMathThreads + 128, "math warpgroups and one producer");
+static_assert(Spec::kSplitK == 1 || (Spec::kSplitK == Spec::kCluster && Spec::kShare == kShareNone),
+              "the splits of a tile are the CTAs of a cluster");
+static_assert(!Config::kMulticast || !Config::kCopyFeed, "only TMA multicasts");
+static_assert(Spec::kSplitK == 1 || Config::kPartialBytes <= Config::kRowScaleRing,
+              "partials fit over the stages");
+static_assert(Config::kSharedBytes <= 232448, "PTX ISA: sm_90 has 227 KiB a CTA");
+
+struct TileOrigin {
+  int row;
+  int column;
+};
+
+struct Walk {
+  enum : int {
+    kUnitRows = Config::kRows * (Spec::kShare == kShareColumns ? Spec::kCluster : 1),
+    kUnitColumns = Config::kColumns * (Spec::kShare == kShareRows ? Spec::kCluster : 1),
+  };
+
+  TileWalk<Spec::kWalkColumns> walk;
+  int first;
+  int step;
+  int rank;  // in the cluster
+
+  __device__ __forceinline__ explicit Walk(int m)
+      : walk{ceil_div(Config::kSwap ? Spec::kN : m, kUnitRows),
+             ceil_div(Config::kSwap ? m : Spec::kN, kUnitColumns)},
+        first(static_cast<int>(blockIdx.x) / Spec::kCluster),
+        step(static_cast<int>(gridDim.x) / Spec::kCluster),
+        rank(Spec::kCluster > 1 ? static_cast<int>(cluster_cta_rank()) : 0) {}
+
+  __device__ __forceinline__ TileOrigin at(int unit) const {
+    int row, column;
+    walk.at(unit, row, column);
+    return {row * kUnitRows + (Spec::kShare == kShareColumns ? rank * Config::kRows : 0),
+            column * kUnitColumns + (Spec::kShare == kShareRows ? rank * Config::kColumns : 0)};
+  }
+
+  __device__ __forceinline__ int k_begin() const {
+    return Spec::kSplitK == 1 ? 0 : Config::kKBlocks * rank / Spec::kSplitK;
+  }
+  __device__ __forceinline__ int k_end() const {
+    return Spec::kSplitK == 1 ? Config::kKBlocks : Config::kKBlocks * (rank + 1) / Spec::kSplitK;
+  }
+};
+
+using Cursor = StageCursor<Spec::kStages>;
+
+struct Shared {
+  SharedAddress base;
+  __device__ __forceinline__ SharedAddress row_tile(int stage) const {
+    return base + Config::kRowTiles + stage * Config::kRowTileBytes;
+  }
+  __device__ __forceinline__ SharedAddress column_tile(int stage) const {
+    return base + Config::kColumnTiles + stage * Config::kColumnTileBytes;
+  }
+  __device__ __forceinline__ SharedAddress row_scales(int stage) const {
+    return base + Config::kRowScaleRing + stage * Config::kRowScaleStage;
+  }
+  __device__ __forceinline__ SharedAddress column_scales(int stage) const {
+    return base + Config::kColumnScaleRing + stage * Config::kColumnScaleStage;
+  }
+  __device__ __forceinline__ SharedAddress full(int stage) const {
+    return base + Config::kFullBarriers + 8 * stage;
+  }
+  __device__ __forceinline__ SharedAddress empty(int stage) const {
+    return base + Config::kEmptyBarriers + 8 * stage;
+  }
+};
+
+__device__ __forceinline__ void wait_empty(const Shared& shared, const Cursor& cursor) {
+  if constexpr (Config::kMulticast) {
+    mbarrier_wait_cluster(shared.empty(cursor.stage), cursor.phase ^ 1);
+  } else {
+    mbarrier_wait(shared.empty(cursor.stage), cursor.phase ^ 1);
+  }
+}
+
+// Split-K: after the k-blocks of a tile all threads of the cluster meet twice, around the reduction
+// that reads every CTA's partials. Partials and tiles share memory: the fence orders the ordinary
+// accesses before the next tile's TMA.
+__device__ __forceinline__ void meet_cluster() {
+  if constexpr (Spec::kSplitK > 1) {
+    __syncwarp();
+    fence_proxy_async();
+    cluster_sync();
+  }
+}
+
+// ---- producer: tiles by TMA ---------------------------------------------------------------------
+
+template <int kTileRows, bool kShared>
+__device__ __forceinline__ void load_tile(SharedAddress tile, const TensorMap* map, int k, int row,
+                                          int rank, SharedAddress barrier) {
+  if constexpr (kShared) {
+    // Each CTA fetches its slice of the shared tile and writes it into all of them.
+    constexpr int kSlice = kTileRows / Spec::kCluster;
+    static_assert(kSlice % 8 == 0, "a slice keeps the swizzle pattern");
+    tma_load_2d_multicast(tile + rank * kSlice * Spec::kTileK, map, k, row + rank * kSlice, barrier,
+                          static_cast<unsigned short>((1u << Spec::kCluster) - 1));
+  } else {
+    tma_load_2d(tile, map, k, row, barrier);
+  }
+}
+
+__device__ __forceinline__ void issue_tma(const Shared& shared, const GemmParams& p,
+                                          const Cursor& cursor, int k_block, TileOrigin tile,
+                                          int rank) {
+  const TensorMap* row_map = Config::kSwap ? &p.b_map : &p.a_map;
+  const TensorMap* column_map = Config::kSwap ? &p.a_map : &p.b_map;
+  const SharedAddress barrier = shared.full(cursor.stage);
+  const int k = k_block * Spec::kTileK;
+  mbarrier_arrive_expect_tx(barrier, Config::kTmaBytes);
+  if constexpr (Config::kRowFeed == kFeedTma) {
+    load_tile<Config::kRows, Config::kMulticast && Spec::kShare == kShareRows>(
+        shared.row_tile(cursor.stage), row_map, k, tile.row, rank, barrier);
+  }
+  if constexpr (Config::kColumnFeed == kFeedTma) {
+    load_tile<Config::kColumns, Config::kMulticast && Spec::kShare == kShareColumns>(
+        shared.column_tile(cursor.stage), column_map, k, tile.column, rank, barrier);
+  }
+}
+
+// One warp: every lane waits and counts, one issues.
+__device__ __forceinline__ void produce_by_tma(const Shared& shared, const GemmParams& p,
+                                               const Walk& walk) {
+  const bool leader = elect_one();
+  if (leader) {
+    tma_prefetch_map(&p.a_map);
+    tma_prefetch_map(&p.b_map);
+  }
+  Cursor cursor;
+  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
+    const TileOrigin tile = walk.at(unit);
+    for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
+      wait_empty(shared, cursor);
+      if (leader) {
+        issue_tma(shared, p, cursor, k_block, tile, walk.rank);
+      }
+      cursor.next();
+    }
+    meet_cluster();
+    meet_cluster();
+  }
+}
+
+// ---- producer: tiles by ordinary copies ---------------------------------------------------------
+
+// The tile of an operand whose rows TMA cannot address, in the layout that TMA would have written.
+// A warp takes a row at a time, each lane 4 codes; codes beyond the operand read as zero.
+template <int kFeed, int kTileRows>
+__device__ __forceinline__ void copy_tile(SharedAddress tile, const unsigned char* operand,
+                                          long long stride, int rows, int first_row, int k,
+                                          int warp, int lane) {
+  const int valid_codes = Spec::kK - k - 4 * lane;
+  const unsigned bytes = valid_codes >= 4 ? 4 : valid_codes > 0 ? valid_codes : 0;
+#pragma unroll 4
+  for (int row = warp; row < kTileRows; row += Config::kCopyThreads / 32) {
+    const SharedAddress destination = tile + swizzle_128b(row, 4 * lane);
+    const bool inside = first_row + row < rows && bytes > 0;
+    const unsigned char* source =
+        inside ? operand + (first_row + row) * stride + k + 4 * lane : operand;
+    if constexpr (kFeed == kFeedCpAsync) {
+      cp_async_4(destination, source, inside ? bytes : 0);
+    } else {
+      unsigned word = 0;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (inside && i < static_cast<int>(bytes)) {
+          word |= static_cast<unsigned>(source[i]) << (8 * i);
+        }
+      }
+      store_shared(destination, word);
+    }
+  }
+}
+
+__device__ __forceinline__ void produce_by_copies(const Shared& shared, const GemmParams& p,
+                                                  const Walk& walk, int m, int warp, int lane) {
+  // A thread's copies of a stage land while it issues those of the next kLag stages.
+  constexpr int kLag = Spec::kStages - 1 < 3 ? Spec::kStages - 1 : 3;
+  Cursor cursor;
+  Cursor landed;
+  int in_flight = 0;
+  const auto publish = [&] {
+    fence_proxy_async_shared();
+    mbarrier_arrive(shared.full(landed.stage));
+    landed.next();
+    --in_flight;
+  };
+  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
+    const TileOrigin tile = walk.at(unit);
+    for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
+      wait_empty(shared, cursor);
+      if (Config::kTmaBytes > 0 && warp == 0 && lane == 0) {
+        issue_tma(shared, p, cursor, k_block, tile, walk.rank);
+      }
+      const int k = k_block * Spec::kTileK;
+      if constexpr (Config::kRowFeed != kFeedTma) {
+        copy_tile<Config::kRowFeed, Config::kRows>(
+            shared.row_tile(cursor.stage), Config::kSwap ? p.b : p.a, Config::kSwap ? p.ldb : p.lda,
+            Config::kSwap ? Spec::kN : m, tile.row, k, warp, lane);
+      }
+      if constexpr (Config::kColumnFeed != kFeedTma) {
+        copy_tile<Config::kColumnFeed, Config::kColumns>(
+            shared.column_tile(cursor.stage), Config::kSwap ? p.a : p.b,
+            Config::kSwap ? p.lda : p.ldb, Config::kSwap ? m : Spec::kN, tile.column, k, warp,
+            lane);
+      }
+      cp_async_commit();
+      cursor.next();
+      if (++in_flight > kLag) {
+        cp_async_wait<kLag>();
+        publish();
+      }
+    }
+    if (Spec::kSplitK > 1 || unit + walk.step >= walk.walk.count()) {
+      cp_async_wait<0>();
+      while (in_flight > 0) {
+        publish();
+      }
+    }
+    meet_cluster();
+    meet_cluster();
+  }
+}
+
+// ---- producer: scales ---------------------------------------------------------------------------
+
+// One warp copies the scales of each stage, whatever their strides. Scales of rows, columns or
+// k-blocks that do not exist become zero without being read.
+__device__ __forceinline__ void produce_scales(const Shared& shared, const GemmParams& p,
+                                               const Walk& walk, int m, int lane) {
+  const int rows = Config::kSwap ? Spec::kN : m;
+  const int columns = Config::kSwap ? m : Spec::kN;
+  const float* row_scales = static_cast<const float*>(Config::kSwap ? p.b_scales : p.a_scales);
+  const float* column_scales = static_cast<const float*>(Config::kSwap ? p.a_scales : p.b_scales);
+  const long long row_stride = Config::kSwap ? p.b_scale_stride_n : p.a_scale_stride_m;
+  const long long row_stride_k = Config::kSwap ? p.b_scale_stride_k : p.a_scale_stride_k;
+  const long long column_stride = Config::kSwap ? p.a_scale_stride_m : p.b_scale_stride_n;
+  const long long column_stride_k = Config::kSwap ? p.a_scale_stride_k : p.b_scale_stride_k;
+  Cursor cursor;
+  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
+    const TileOrigin tile = walk.at(unit);
+    for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
+      wait_empty(shared, cursor);
+#pragma unroll
+      for (int part = 0; part < Config::kParts; ++part) {
+        const int k = k_block * Spec::kTileK + part * Config::kPartK;
+        const bool k_inside = k < Spec::kK;
+        const int k_scale = k / Spec::kGroupK;
+#pragma unroll
+        for (int first = 0; first < Config::kRowScales; first += 32) {
+          const int slot = first + lane;
+          const int row = tile.row + slot;
+          const bool inside = k_inside && row < rows;
+          const float* source =
+              row_scales + (row / Config::kRowGroup) * row_stride + k_scale * row_stride_k;
+          if (slot < Config::kRowScales) {
+            cp_async_4(
+                shared.row_scales(cursor.stage) + 4 * (part * Config::kRowScaleStride + slot),
+                inside ? source : row_scales, inside ? 4 : 0);
+          }
+        }
+#pragma unroll
+        for (int first = 0; first < Config::kColumnScales; first += 32) {
+          const int slot = first + lane;
+          const int column = tile.column + slot * Config::kColumnRun;
+          const bool inside = k_inside && column < columns;
+          const float* source = column_scales + (column / Config::kColumnGroup) * column_stride +
+                                k_scale * column_stride_k;
+          if (slot < Config::kColumnScales) {
+            cp_async_4(
+                shared.column_scales(cursor.stage) + 4 * (part * Config::kColumnScaleStride + slot),
+                inside ? source : column_scales, inside ? 4 : 0);
+          }
+        }
+      }
+      mbarrier_arrive_after_cp_async(shared.full(cursor.stage));
+      cursor.next();
+    }
+    meet_cluster();
+    meet_cluster();
+  }
+  cp_async_wait_all();
+}
+
+// ---- math ---------------------------------------------------------------------------------------
+
+// One math warpgroup's position and the coordinates of its threads' accumulators in the tile.
+struct MathThread {
+  int warpgroup;
+  int warp;  // in the warpgroup
+  int lane;
+
+  __device__ __forceinline__ int first_row() const {
+    return warpgroup / Spec::kWarpgroupColumns * Config::kGroupRows;
+  }
+  __device__ __forceinline__ int first_column() const {
+    return warpgroup % Spec::kWarpgroupColumns * Config::kGroupColumns;
+  }
+  // The row of accumulators 0 and 1 of each block of 8 columns; 2 and 3 are 8 rows further.
+  __device__ __forceinline__ int row(int wave) const {
+    return first_row() + 64 * wave + 16 * warp + lane / 4;
+  }
+  // The column of accumulator 4 * block.
+  __device__ __forceinline__ int column(int block) const {
+    return first_column() + 8 * block + 2 * (lane % 4);
+  }
+};
+
+using Accumulators = float[Config::kWaves][Config::kRegisters];
+
+// acc += partial * (row scale * column scale), the two scales multiplied first.
+__device__ __forceinline__ void promote(float (&acc)[Config::kRegisters],
+                                        const float (&partial)[Config::kRegisters],
+                                        const float (&row_scale)[2],
+                                        const float (&run_scale)[Config::kGroupColumnScales],
+                                        SharedAddress column_scales) {
+#pragma unroll
+  for (int block = 0; block < Config::kGroupColumns / 8; ++block) {
+    float scale[4];
+    if constexpr (Config::kColumnRun == 1) {
+      const float2 pair = load_shared_float2(column_scales + 32 * block);
+      scale[0] = __fmul_rn(row_scale[0], pair.x);
+      scale[1] = __fmul_rn(row_scale[0], pair.y);
+      scale[2] = __fmul_rn(row_scale[1], pair.x);
+      scale[3] = __fmul_rn(row_scale[1], pair.y);
+    } else {
+      const float run = run_scale[8 * block / Config::kColumnRun];
+      scale[0] = scale[1] = __fmul_rn(row_scale[0], run);
+      scale[2] = scale[3] = __fmul_rn(row_scale[1], run);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      acc[4 * block + i] = __fmaf_rn(partial[4 * block + i], scale[i], acc[4 * block + i]);
+    }
+  }
+}
+
+__device__ __forceinline__ void release_stage(const Shared& shared, int stage, int lane) {
+  __syncwarp();
+  if constexpr (Config::kMulticast) {
+    if (lane < Spec::kCluster) {
+      mbarrier_arrive_remote(shared.empty(stage), lane);
+    }
+  } else {
+    if (lane == 0) {
+      mbarrier_arrive(shared.empty(stage));
+    }
+  }
+}
+
+__device__ __forceinline__ void multiply_tile(const Shared& shared, const Walk& walk,
+                                              const MathThread& thread, Cursor& cursor,
+                                              float (&partial)[Config::kRegisters],
+                                              Accumulators& acc) {
+  using Mma = Wgmma<Config::kGroupColumns, Config::kRowType, Config::kColumnType>;
+#pragma unroll
+  for (int wave = 0; wave < Config::kWaves; ++wave) {
+#pragma unroll
+    for (int i = 0; i < Config::kRegisters; ++i) {
+      acc[wave][i] = 0.0f;
+    }
+  }
+  for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
+    mbarrier_wait(shared.full(cursor.stage), cursor.phase);
+    const SharedAddress row_tile =
+        shared.row_tile(cursor.stage) + thread.first_row() * Spec::kTileK;
+    const unsigned long long columns =
+        wgmma_descriptor(shared.column_tile(cursor.stage) + thread.first_column() * Spec::kTileK);
+    const SharedAddress row_scales = shared.row_scales(cursor.stage);
+    const SharedAddress column_scales = shared.column_scales(cursor.stage);
+#pragma unroll
+    for (int part = 0; part < Config::kParts; ++part) {
+      float run_scale[Config::kGroupColumnScales];
+      const SharedAddress part_column_scales =
+          column_scales +
+          4 * (part * Config::kColumnScaleStride +
+               (Config::kColumnRun == 1 ? thread.column(0)
+                                        : thread.first_column() / Config::kColumnRun));
+#pragma unroll
+      for (int wave = 0; wave < Config::kWaves; ++wave) {
+        const unsigned long long rows = wgmma_descriptor(row_tile + 64 * wave * Spec::kTileK);
+        wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < Config::kStepsPerPart; ++step) {
+          const int advance = 2 * (part * Config::kStepsPerPart + step);
+          Mma::run(partial, rows + advance, columns + advance, step > 0);
+        }
+        wgmma_commit();
+        // While the tensor cores work: this part's scales.
+        float row_scale[2];
+        if constexpr (Config::kOneRowScale) {
+          row_scale[0] = row_scale[1] =
+              load_shared_float(row_scales + 4 * part * Config::kRowScaleStride);
+        } else {
+          const SharedAddress first =
+              row_scales + 4 * (part * Config::kRowScaleStride + thread.row(wave));
+          row_scale[0] = load_shared_float(first);
+          row_scale[1] = load_shared_float(first + 4 * 8);
+        }
+        if constexpr (Config::kColumnRun != 1) {
+          if (wave == 0) {
+#pragma unroll
+            for (int i = 0; i < Config::kGroupColumnScales; ++i) {
+              run_scale[i] = load_shared_float(part_column_scales + 4 * i);
+            }
+          }
+        }
+        wgmma_wait<0>();
+        Mma::keep(partial);
+        const bool last = part == Config::kParts - 1 && wave == Config::kWaves - 1;
+        if (last && Config::kColumnRun != 1) {
+          release_stage(shared, cursor.stage, thread.lane);
+        }
+        promote(acc[wave], partial, row_scale, run_scale, part_column_scales);
+        if (last && Config::kColumnRun == 1) {
+          release_stage(shared, cursor.stage, thread.lane);
+        }
+      }
+    }
+    cursor.next();
+  }
+}
+
+// ---- stores -------------------------------------------------------------------------------------
+
+using Output = OutputStorage<Spec::kOut>::Type;
+
+// One output, if it exists.
+__device__ __forceinline__ void store_one(Output* out, long long ldo, int m, int row_m,
+                                          int column_n, float value) {
+  if (row_m < m && column_n < Spec::kN) {
+    out[row_m * ldo + column_n] = convert_output<Spec::kOut>(value);
+  }
+}
+
+// Rows are m. A quad of lanes holds 8 columns of a row, two a lane. With vector stores, fp32 goes
+// out in pairs; 16-bit outputs first trade halves with the neighbouring lane, so that each lane has
+// 4 columns of one of two blocks and the quad writes 32 bytes in a row.
+__device__ __forceinline__ void store_rows(const GemmParams& p, int m, TileOrigin tile,
+                                           const MathThread& thread, const Accumulators& acc) {
+  Output* out = static_cast<Output*>(p.out);
+#pragma unroll
+  for (int wave = 0; wave < Config::kWaves; ++wave) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = tile.row + thread.row(wave) + 8 * half;
+#pragma unroll
+      for (int block = 0; block < Config::kGroupColumns / 8; block += 2) {
+        const float* v = &acc[wave][4 * block + 2 * half];
+        if constexpr (Spec::kStoreVector == 0) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const int column = tile.column + thread.column(block + i / 2) + i % 2;
+            store_one(out, p.ldo, m, row, column, v[4 * (i / 2) + i % 2]);
+          }
+        } else if constexpr (Spec::kOut == kF32) {
+#pragma unroll
+          for (int i = 0; i < 2; ++i) {
+            const int column = tile.column + thread.column(block + i);
+            if (row < m && column + 1 < Spec::kN) {
+              store_global(out + row * p.ldo + column, make_float2(v[4 * i], v[4 * i + 1]));
+            } else {
+              store_one(out, p.ldo, m, row, column, v[4 * i]);
+            }
+          }
+        } else {
+          const bool odd = thread.lane % 2 != 0;
+          const unsigned own[2] = {pack_outputs<Spec::kOut>(v[0], v[1]),
+                                   pack_outputs<Spec::kOut>(v[4], v[5])};
+          const unsigned received = __shfl_xor_sync(0xffffffffu, odd ? own[0] : own[1], 1);
+          const uint2 words = odd ? make_uint2(received, own[1]) : make_uint2(own[0], received);
+          const int column = tile.column + thread.first_column() + 8 * (block + (odd ? 1 : 0)) +
+                             4 * (thread.lane % 4 / 2);
+          Output* destination = out + row * p.ldo + column;
+          if (row < m && column + 3 < Spec::kN) {
+            store_global(destination, words);
+          } else if (row < m) {
+#pragma unroll
+            for (int i = 0; i < 3; ++i) {
+              if (column + i < Spec::kN) {
+                const unsigned word = i < 2 ? words.x : words.y;
+                destination[i] = static_cast<Output>(word >> (16 * (i % 2)));
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Rows are n: 8 lanes hold 8 neighbouring outputs. With vector stores, 16-bit outputs trade with
+// the lane 4 further, so that a lane writes two neighbours at once.
+__device__ __forceinline__ void store_columns(const GemmParams& p, int m, TileOrigin tile,
+                                              const MathThread& thread, const Accumulators& acc) {
+  Output* out = static_cast<Output*>(p.out);
+#pragma unroll
+  for (int wave = 0; wave < Config::kWaves; ++wave) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = tile.row + thread.row(wave) + 8 * half;
+#pragma unroll
+      for (int block = 0; block < Config::kGroupColumns / 8; ++block) {
+        const float* v = &acc[wave][4 * block + 2 * half];
+        const int column = tile.column + thread.column(block);
+        if constexpr (Spec::kStoreVector == 0 || Spec::kOut == kF32) {
+          store_one(out, p.ldo, m, column, row, v[0]);
+          store_one(out, p.ldo, m, column + 1, row, v[1]);
+        } else {
+          const bool odd = thread.lane / 4 % 2 != 0;
+          const float received = __shfl_xor_sync(0xffffffffu, odd ? v[0] : v[1], 4);
+          const int row_m = column + (odd ? 1 : 0);
+          const int column_n = row - (odd ? 1 : 0);
+          const float low = odd ? received : v[0];
+          const float high = odd ? v[1] : received;
+          if (row_m < m && column_n + 1 < Spec::kN) {
+            store_global(out + row_m * p.ldo + column_n, pack_outputs<Spec::kOut>(low, high));
+          } else {
+            store_one(out, p.ldo, m, row_m, column_n, low);
+          }
+        }
+      }
+    }
+  }
+}
+
+// ---- split-K ------------------------------------------------------------------------------------
+
+__device__ __forceinline__ void write_partials(const Shared& shared, const MathThread& thread,
+                                               const Accumulators& acc) {
+#pragma unroll
+  for (int wave = 0; wave < Config::kWaves; ++wave) {
+#pragma unroll
+    for (int i = 0; i < Config::kRegisters; ++i) {
+      const int row = thread.row(wave) + 8 * (i / 2 % 2);
+      const int column = thread.column(i / 4) + i % 2;
+      const int index = Config::kSwap ? column * Config::kPartialStride + row
+                                      : row * Config::kPartialStride + column;
+      store_shared(shared.base + 4 * index, __float_as_uint(acc[wave][i]));
+    }
+  }
+}
+
+// Each CTA sums its share of the tile over all CTAs of the cluster, in the order of the splits.
+__device__ __forceinline__ void reduce_partials(const Shared& shared, const GemmParams& p, int m,
+                                                TileOrigin tile, int rank) {
+  constexpr int kQuads = Spec::kTileN / 4;
+  const int first_m = Config::kSwap ? tile.column : tile.row;
+  const int first_n = Config::kSwap ? tile.row : tile.column;
+  Output* out = static_cast<Output*>(p.out);
+  for (int i = rank * Config::kMathThreads + static_cast<int>(threadIdx.x);
+       i < Spec::kTileM * kQuads; i += Spec::kSplitK * Config::kMathThreads) {
+    const int row_m = i / kQuads;
+    const int column_n = i % kQuads * 4;
+    if (first_m + row_m >= m) {
+      break;
+    }
+    const SharedAddress source = shared.base + 4 * (row_m * Config::kPartialStride + column_n);
+    float4 part[Spec::kSplitK];
+#pragma unroll
+    for (int split = 0; split < Spec::kSplitK; ++split) {
+      part[split] = load_cluster_float4(source, split);
+    }
+    float4 sum = part[0];
+#pragma unroll
+    for (int split = 1; split < Spec::kSplitK; ++split) {
+      sum.x += part[split].x;
+      sum.y += part[split].y;
+      sum.z += part[split].z;
+      sum.w += part[split].w;
+    }
+    const int n = first_n + column_n;
+    Output* destination = out + (first_m + row_m) * p.ldo + n;
+    if (Spec::kStoreVector != 0 && n + 3 < Spec::kN) {
+      if constexpr (Spec::kOut == kF32) {
+        store_global(destination, sum);
+      } else {
+        store_global(destination, make_uint2(pack_outputs<Spec::kOut>(sum.x, sum.y),
+                                             pack_outputs<Spec::kOut>(sum.z, sum.w)));
+      }
+    } else {
+      store_one(out, p.ldo, m, first_m + row_m, n, sum.x);
+      store_one(out, p.ldo, m, first_m + row_m, n + 1, sum.y);
+      store_one(out, p.ldo, m, first_m + row_m, n + 2, sum.z);
+      store_one(out, p.ldo, m, first_m + row_m, n + 3, sum.w);
+    }
+  }
+  __syncwarp();
+}
+
+__device__ __forceinline__ void consume(const Shared& shared, const GemmParams& p, const Walk& walk,
+                                        int m, const MathThread& thread) {
+  Cursor cursor;
+  Accumulators acc;
+  float partial[Config::kRegisters];
+#pragma unroll
+  for (int i = 0; i < Config::kRegisters; ++i) {
+    partial[i] = 0.0f;
+  }
+  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
+    const TileOrigin tile = walk.at(unit);
+    multiply_tile(shared, walk, thread, cursor, partial, acc);
+    if constexpr (Spec::kSplitK > 1) {
+      named_barrier_sync(1, Config::kMathThreads);  // no warpgroup still reads the stages
+      write_partials(shared, thread, acc);
+      meet_cluster();
+      reduce_partials(shared, p, m, tile, walk.rank);
+      meet_cluster();
+    } else if constexpr (Config::kSwap) {
+      store_columns(p, m, tile, thread, acc);
+    } else {
+      store_rows(p, m, tile, thread, acc);
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
+    jitgemm_kernel(const __grid_constant__ GemmParams p) {
+  extern __shared__ __align__(1024) unsigned char shared_memory[];
+  const Shared shared{shared_address(shared_memory)};
+  const int m = Spec::kM > 0 ? Spec::kM : p.m;
+  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const Walk walk(m);
+
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < Spec::kStages; ++stage) {
+      mbarrier_init(shared.full(stage), Config::kFullArrivals);
+      mbarrier_init(shared.empty(stage), Config::kEmptyArrivals);
+    }
+    mbarrier_init_fence();
+  }
+  __syncthreads();
+  if constexpr (Config::kMulticast) {
+    cluster_sync();  // no CTA may reach barriers that its neighbour has not initialised
+  }
+
+  // Registers of a thread: 168 at launch with two math warpgroups, then 40 for the producer and 232
+  // for the others. With one there are enough for all.
+  if (warp >= Config::kMathWarps) {
+    if constexpr (Config::kWarpgroups == 2) {
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    }
+    const int role = warp - Config::kMathWarps;
+    if (role == 3) {
+      produce_scales(shared, p, walk, m, lane);
+    } else if constexpr (Config::kCopyFeed) {
+      produce_by_copies(shared, p, walk, m, role, lane);
+    } else if (role == 0) {
+      produce_by_tma(shared, p, walk);
+    } else if constexpr (Spec::kSplitK > 1) {
+      for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
+        meet_cluster();
+        meet_cluster();
+      }
+    }
+  } else {
+    if constexpr (Config::kWarpgroups == 2) {
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    }
+    consume(shared, p, walk, m, MathThread{warp / 4, warp % 4, lane});
+  }
+  if constexpr (Config::kMulticast) {
+    __syncwarp();
+    cluster_sync();  // neighbours may still arrive on this CTA's barriers
+  }
+}
