@@ -85,7 +85,8 @@ ChecksumReport check_sums(const MatrixView& out, std::span<const double> weights
 
 }  // namespace
 
-ErrorMetrics measure_errors(std::span<const double> found, std::span<const double> reference) {
+ErrorMetrics measure_errors(std::span<const double> found, std::span<const double> reference,
+                            std::span<const double> magnitudes) {
   ErrorMetrics metrics;
   metrics.count = static_cast<int64_t>(reference.size());
   double error_squares = 0;
@@ -110,6 +111,13 @@ ErrorMetrics measure_errors(std::span<const double> found, std::span<const doubl
       metrics.max_abs = error;
       metrics.max_abs_index = index;
     }
+    if (!magnitudes.empty()) {
+      const double scaled = ratio(error, magnitudes[i]);
+      if (scaled > metrics.max_scaled || metrics.max_scaled_index < 0) {
+        metrics.max_scaled = scaled;
+        metrics.max_scaled_index = index;
+      }
+    }
     error_squares += error * error;
     found_squares += x * x;
     reference_squares += y * y;
@@ -124,10 +132,14 @@ ErrorMetrics measure_errors(std::span<const double> found, std::span<const doubl
 }
 
 std::string to_string(const ErrorMetrics& metrics) {
-  return fmt::format(
+  std::string text = fmt::format(
       "{} elements, max abs {:.3g}, relative L2 {:.3g}, 1-2Sxy/S(x2+y2) {:.3g}, mean ratio {:.3g}",
       metrics.count, metrics.max_abs, metrics.relative_l2, metrics.dissimilarity,
       metrics.mean_ratio);
+  if (metrics.max_scaled_index >= 0) {
+    text += fmt::format(", max scaled {:.3g}", metrics.max_scaled);
+  }
+  return text;
 }
 
 Verdict judge(const ErrorMetrics& metrics, const ErrorLimits& limits) {
@@ -145,6 +157,7 @@ Verdict judge(const ErrorMetrics& metrics, const ErrorLimits& limits) {
   check("relative L2", metrics.relative_l2, limits.relative_l2);
   check("1-2Sxy/S(x2+y2)", metrics.dissimilarity, limits.dissimilarity);
   check("mean ratio", metrics.mean_ratio, limits.mean_ratio);
+  check("max scaled error", metrics.max_scaled, limits.max_scaled);
   if (limits.equal && metrics.differences > 0) {
     failures += fmt::format("; {} elements differ, the first at {}", metrics.differences,
                             metrics.first_difference);

@@ -28,12 +28,17 @@ struct ErrorMetrics {
   double relative_l2 = 0;    // |x - y| / |y|
   double dissimilarity = 0;  // 1 - 2 sum(x y) / sum(x^2 + y^2)
   double mean_ratio = 0;     // mean |x - y| / mean |y|
-  int64_t differences = 0;   // elements of unequal value (NaN equals NaN, -0 equals 0)
+  double max_scaled = 0;     // max |x - y| / magnitude; 0 without magnitudes
+  int64_t max_scaled_index = -1;
+  int64_t differences = 0;  // elements of unequal value (NaN equals NaN, -0 equals 0)
   int64_t first_difference = -1;
 };
 
-// Both spans have one length; indices count along them.
-ErrorMetrics measure_errors(std::span<const double> found, std::span<const double> reference);
+// All spans have one length (magnitudes may be empty); indices count along them. Magnitudes are the
+// reference of absolute values: with scales of many sizes the norms above see the largest elements
+// only, and max_scaled is the measure that sees each one.
+ErrorMetrics measure_errors(std::span<const double> found, std::span<const double> reference,
+                            std::span<const double> magnitudes = {});
 
 // What is not set is not judged; mismatches of non-finite elements always fail.
 struct ErrorLimits {
@@ -41,6 +46,7 @@ struct ErrorLimits {
   std::optional<double> relative_l2 = {};
   std::optional<double> dissimilarity = {};
   std::optional<double> mean_ratio = {};
+  std::optional<double> max_scaled = {};
   bool equal = false;  // every value equal
 };
 

@@ -62,14 +62,15 @@ Status check_weights(std::span<const double> weights, int64_t expected) {
 // Columns k0 .. k0+depth of the chosen rows, in groups of kMicro rows, k-major inside a group.
 // Rows missing from the last group read as zero; their results are never looked at.
 void pack(const Decoder& decode, const MatrixView& view, std::span<const int64_t> rows, int64_t k0,
-          int64_t depth, double* packed) {
+          int64_t depth, bool magnitudes, double* packed) {
   for (int64_t base = 0; base < kTile; base += kMicro) {
     for (int64_t lane = 0; lane < kMicro; ++lane) {
       double* target = packed + base * depth + lane;
       const bool present = base + lane < static_cast<int64_t>(rows.size());
       const int64_t row = present ? rows[static_cast<size_t>(base + lane)] : 0;
       for (int64_t k = 0; k < depth; ++k) {
-        target[k * kMicro] = present ? decode(view, row, k0 + k) : 0.0;
+        const double value = present ? decode(view, row, k0 + k) : 0.0;
+        target[k * kMicro] = magnitudes ? std::fabs(value) : value;
       }
     }
   }
@@ -94,9 +95,9 @@ void multiply_micro(const double* a, const double* b, int64_t depth, double* dot
 
 class TileReference {
  public:
-  TileReference(const BlockScaledInputs& inputs, ScaleProduct scale_product)
+  TileReference(const BlockScaledInputs& inputs, const ReferenceOptions& options)
       : inputs_(inputs),
-        scale_product_(scale_product),
+        options_(options),
         decode_a_(inputs.a.dtype),
         decode_b_(inputs.b.dtype),
         decode_a_scale_(inputs.a_scales.dtype),
@@ -117,8 +118,8 @@ class TileReference {
       const int64_t k_end = std::min(k, (kb + 1) * inputs_.group_k);
       for (int64_t k0 = kb * inputs_.group_k; k0 < k_end; k0 += depth_limit) {
         const int64_t depth = std::min(depth_limit, k_end - k0);
-        pack(decode_a_, inputs_.a, rows, k0, depth, a.data());
-        pack(decode_b_, inputs_.b, cols, k0, depth, b.data());
+        pack(decode_a_, inputs_.a, rows, k0, depth, options_.magnitudes, a.data());
+        pack(decode_b_, inputs_.b, cols, k0, depth, options_.magnitudes, b.data());
         for (int64_t i = 0; i < row_count; i += kMicro) {
           for (int64_t j = 0; j < col_count; j += kMicro) {
             multiply_micro(&a[static_cast<size_t>(i * depth)], &b[static_cast<size_t>(j * depth)],
@@ -140,11 +141,12 @@ class TileReference {
   double scale(int64_t row, int64_t col, int64_t kb) const {
     const double product = decode_a_scale_(inputs_.a_scales, row, kb) *
                            decode_b_scale_(inputs_.b_scales, col / inputs_.group_n, kb);
-    return scale_product_ == ScaleProduct::kFloat32 ? round_to_fp32(product) : product;
+    const double size = options_.magnitudes ? std::fabs(product) : product;
+    return options_.scale_product == ScaleProduct::kFloat32 ? round_to_fp32(size) : size;
   }
 
   const BlockScaledInputs& inputs_;
-  ScaleProduct scale_product_;
+  const ReferenceOptions& options_;
   Decoder decode_a_;
   Decoder decode_b_;
   Decoder decode_a_scale_;
@@ -236,7 +238,7 @@ Result<std::vector<double>> reference_block_scaled_mm(const BlockScaledInputs& i
   const auto row_count = static_cast<int64_t>(rows.size());
   const auto col_count = static_cast<int64_t>(cols.size());
   const int64_t tiles_across = ceil_div(col_count, kTile);
-  const TileReference tile(inputs, options.scale_product);
+  const TileReference tile(inputs, options);
   parallel_for(ceil_div(row_count, kTile) * tiles_across, options.threads, [&](int64_t index) {
     const int64_t row = index / tiles_across * kTile;
     const int64_t col = index % tiles_across * kTile;

@@ -39,6 +39,9 @@ enum class ScaleProduct {
 
 struct ReferenceOptions {
   ScaleProduct scale_product = ScaleProduct::kFloat64;
+  // Every factor replaced by its absolute value: the size that an element's rounding errors are
+  // measured against, since a result can cancel to nothing.
+  bool magnitudes = false;
   int threads = 0;  // 0: one a processor
 };
 

@@ -26,6 +26,17 @@ TEST(ErrorMetrics, ComputedByHandOnFourElements) {
   EXPECT_EQ(metrics.first_difference, 2);
 }
 
+TEST(ErrorMetrics, TheScaledErrorIsTheWorstAgainstItsOwnMagnitude) {
+  const std::vector<double> found = {1000.0, 2.5, 0.0};
+  const std::vector<double> reference = {1001.0, 2.0, 0.0};
+  const std::vector<double> magnitudes = {4000.0, 2.0, 0.0};
+  const ErrorMetrics metrics = measure_errors(found, reference, magnitudes);
+  EXPECT_EQ(metrics.max_scaled, 0.25);
+  EXPECT_EQ(metrics.max_scaled_index, 1);
+  EXPECT_FALSE(judge(metrics, {.max_scaled = 0.24}).passed);
+  EXPECT_TRUE(judge(metrics, {.max_scaled = 0.25}).passed);
+}
+
 TEST(ErrorMetrics, NonFiniteElementsMustMatchInKindAndSign) {
   struct Case {
     const char* name;
