@@ -67,12 +67,12 @@ KeyLock KeyLock::acquire(const FileOps* ops, int folder, int64_t offset,
       return lock;
     }
     lock.waited_ = true;
-    const auto left = deadline - std::chrono::steady_clock::now();
-    if (left <= std::chrono::steady_clock::duration::zero()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= deadline) {  // compared, not subtracted: time_point::min() must not overflow
       lock.problem_ = "the deadline passed while another process held the lock";
       return lock;
     }
-    std::this_thread::sleep_for(std::min(pause, left));
+    std::this_thread::sleep_for(std::min(pause, deadline - now));
     pause = std::min<std::chrono::steady_clock::duration>(2 * pause, kLongestPause);
   }
 }
