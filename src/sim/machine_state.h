@@ -35,6 +35,7 @@ struct AsyncWarpState;
 struct RegisterState {
   LaneMask undefined = kAllLanes;
   LaneMask pending = 0;
+  LaneMask unfenced = kAllLanes;  // written since the last wgmma.fence
 };
 
 struct Split;
@@ -48,6 +49,9 @@ struct Wait {
   Step (*resume)(Warp&, Split&, const Op&) = nullptr;
   uint64_t a = 0, b = 0;  // the waiter's own: barrier address and phase, generation, mask
   std::string (*describe)(const Warp&, const Split&) = nullptr;  // optional, for the report
+  // The op may go on unsuccessful (mbarrier.try_wait): Split::timed_out is set when nothing else
+  // can run, and again only after something has happened.
+  bool may_time_out = false;
 };
 
 // Lanes of a warp that run together.
@@ -58,6 +62,7 @@ struct Split {
   bool parked = false;
   bool waits_aligned = false;  // at an .aligned op, for the other live lanes
   bool resuming = false;       // its wait is over; resume or retry comes next
+  bool timed_out = false;      // its wait was ended by the time limit
   Wait wait;
   std::vector<uint32_t> return_stack;  // call sites
 };
@@ -131,11 +136,14 @@ class Warp {
   RegisterState& state(const Operand& operand) { return states[operand.state]; }
   LaneMask undefined(const Operand& operand) const { return states[operand.state].undefined; }
   void set_defined(const Operand& operand, LaneMask active) {
-    states[operand.state].undefined &= ~active;
+    RegisterState& s = states[operand.state];
+    s.undefined &= ~active;
+    s.unfenced |= active;
   }
   void set_undefined(const Operand& operand, LaneMask which, LaneMask active) {
     RegisterState& s = states[operand.state];
     s.undefined = (s.undefined & ~active) | (which & active);
+    s.unfenced |= active;
   }
   // Registers that an asynchronous operation owns until its wait. Sinks and constants are ignored.
   void mark_pending(const Operand& operand, LaneMask active);
@@ -231,6 +239,7 @@ class Cluster {
   std::vector<EventTime> proxy_fences;  // by Warp::cluster_warp: last fence.proxy.async
   // Counts everything that another warp could notice. A round without any is a spin.
   uint64_t effects = 0;
+  uint64_t effects_at_time_out = ~uint64_t{0};  // when waits last ended by their time limit
 
   bool finished() const;
   // The CTA that a shared::cluster address belongs to, null if the rank does not exist.
