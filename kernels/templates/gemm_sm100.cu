@@ -10,6 +10,7 @@
 #include "example/gemm_sm100_spec.cuh"
 #endif
 
+#include "device/memory.cuh"
 #include "device/sm100_pipeline.cuh"
 #include "device/sm100_store.cuh"
 
@@ -68,46 +69,46 @@ struct Exact {
 // One thread of the MMA warp; in a pair, the leader's only. `scale block` and `stage` advance
 // independently: a scale block may be a part of a stage or span several.
 __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress shared,
-                                         const TileWalk& walk, StepRange range) {
+                                         const Walk& walk, StepRange range) {
   const unsigned tensor_memory = tensor_memory_base(shared + Exact::kTensorMemory);
   constexpr unsigned kDescriptor =
       tcgen05::f8f6f4_descriptor(Geometry::kTypeLane, Geometry::kTypeColumn,
                                  Geometry::kLanes * Geometry::kPair, Geometry::kColumns);
-  Ring<Spec::kStages> stage;
-  Ring<Exact::kAccumulators> accumulator;
+  StageCursor<Spec::kStages> stage;
+  StageCursor<Exact::kAccumulators> accumulator;
   for (int t = walk.first; t < walk.tiles; t += walk.step) {
     int step_in_group = 0;
     for (int step = range.begin; step < range.end; step += Geometry::kStepsPerStage) {
-      mbarrier_wait(stages.full + 8 * stage.index, stage.parity);
+      mbarrier_wait(stages.full + 8 * stage.stage, stage.phase);
       tcgen05::fence_after_thread_sync();
-      unsigned long long lane_tile = tcgen05::operand_descriptor(stages.lane_tile(stage.index));
-      unsigned long long column_tile = tcgen05::operand_descriptor(stages.column_tile(stage.index));
+      unsigned long long lane_tile = tcgen05::operand_descriptor(stages.lane_tile(stage.stage));
+      unsigned long long column_tile = tcgen05::operand_descriptor(stages.column_tile(stage.stage));
 #pragma unroll
       for (int i = 0; i < Geometry::kStepsPerStage; ++i) {
         if (step + i < range.end) {
           if (step_in_group == 0) {
-            const SharedAddress empty = shared + Exact::kAccumulatorEmpty + 8 * accumulator.index;
+            const SharedAddress empty = shared + Exact::kAccumulatorEmpty + 8 * accumulator.stage;
             if constexpr (Geometry::kPair == 2) {
-              mbarrier_wait_cluster(empty, accumulator.parity ^ 1);
+              mbarrier_wait_cluster(empty, accumulator.phase ^ 1);
             } else {
-              mbarrier_wait(empty, accumulator.parity ^ 1);
+              mbarrier_wait(empty, accumulator.phase ^ 1);
             }
             tcgen05::fence_after_thread_sync();
           }
           tcgen05::mma_f8f6f4<Geometry::kPair>(
-              tensor_memory + accumulator.index * Exact::kAccumulatorStride, lane_tile, column_tile,
+              tensor_memory + accumulator.stage * Exact::kAccumulatorStride, lane_tile, column_tile,
               kDescriptor, step_in_group != 0);
           lane_tile += tcgen05::kDescriptorStepPer32Bytes;
           column_tile += tcgen05::kDescriptorStepPer32Bytes;
           if (++step_in_group == Geometry::kStepsPerGroup || step + i + 1 == range.end) {
-            commit(shared + Exact::kAccumulatorFull + 8 * accumulator.index);
-            accumulator.advance();
+            commit(shared + Exact::kAccumulatorFull + 8 * accumulator.stage);
+            accumulator.next();
             step_in_group = 0;
           }
         }
       }
-      commit(stages.empty + 8 * stage.index);
-      stage.advance();
+      commit(stages.empty + 8 * stage.stage);
+      stage.next();
     }
   }
 }
@@ -115,7 +116,7 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
 // The scale warp: fetches the scales of one block after the other, kScaleStages ahead. Rows beyond
 // the operands get zero, without a read.
 __device__ __forceinline__ void fetch_scales(const GemmParams& p, SharedAddress shared,
-                                             const TileWalk& walk, StepRange range, int lane) {
+                                             const Walk& walk, StepRange range, int lane) {
   const float* lane_scales = static_cast<const float*>(Geometry::kSwap ? p.b_scales : p.a_scales);
   const float* column_scales = static_cast<const float*>(Geometry::kSwap ? p.a_scales : p.b_scales);
   const long long lane_stride = Geometry::kSwap ? p.b_scale_stride_n : p.a_scale_stride_m;
@@ -124,14 +125,14 @@ __device__ __forceinline__ void fetch_scales(const GemmParams& p, SharedAddress 
   const long long column_stride_k = Geometry::kSwap ? p.a_scale_stride_k : p.b_scale_stride_k;
   constexpr int kLaneGroup = Geometry::kSwap ? Spec::kGroupN : 1;
   constexpr int kColumnGroup = Geometry::kSwap ? 1 : Spec::kGroupN;
-  Ring<Spec::kScaleStages> ring;
+  StageCursor<Spec::kScaleStages> ring;
   const int first = range.begin / Geometry::kStepsPerGroup;
   const int last = ceil_div(range.end, Geometry::kStepsPerGroup);
   for (int t = walk.first; t < walk.tiles; t += walk.step) {
     const Tile tile = walk.at(t);
     for (int block = first; block < last; ++block) {
-      mbarrier_wait(shared + Exact::kScaleEmpty + 8 * ring.index, ring.parity ^ 1);
-      const SharedAddress to = shared + Exact::kScales + ring.index * Exact::kScaleFloats * 4;
+      mbarrier_wait(shared + Exact::kScaleEmpty + 8 * ring.stage, ring.phase ^ 1);
+      const SharedAddress to = shared + Exact::kScales + ring.stage * Exact::kScaleFloats * 4;
       const float* lane_block = lane_scales + block * lane_stride_k;
       const float* column_block = column_scales + block * column_stride_k;
 #pragma unroll
@@ -149,17 +150,11 @@ __device__ __forceinline__ void fetch_scales(const GemmParams& p, SharedAddress 
                    column_block + (inside ? row / kColumnGroup * column_stride : 0),
                    inside ? 4 : 0);
       }
-      mbarrier_arrive_after_cp_async(shared + Exact::kScaleFull + 8 * ring.index);
-      ring.advance();
+      mbarrier_arrive_after_cp_async(shared + Exact::kScaleFull + 8 * ring.stage);
+      ring.next();
     }
   }
   cp_async_wait<0>();
-}
-
-__device__ __forceinline__ float load_shared(SharedAddress address) {
-  float value;
-  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
-  return value;
 }
 
 // Two neighbouring columns at once (PTX ISA 9.7.3.6 "fma", .f32x2): each half rounds as fma.rn.f32.
@@ -229,7 +224,7 @@ struct Promotion {
       for (int half = 0; half < kChunk; half += 16) {
         const float s =
             lane_scale *
-            load_shared(scales + 4 * (Geometry::kLanes + (column + half) / Exact::kScaleRun));
+            load_shared_float(scales + 4 * (Geometry::kLanes + (column + half) / Exact::kScaleRun));
 #pragma unroll
         for (int j = half; j < half + 16; j += 2) {
           fma_pair(sum[(chunk * kChunk + j) / 2], value[j], value[j + 1], s, s);
@@ -287,17 +282,16 @@ __device__ __forceinline__ void reduce_splits(const GemmParams& p, const Promoti
   arrive_everywhere(shared + Exact::kConsumed, lane);
 }
 
-__device__ __forceinline__ void promote(const GemmParams& p, SharedAddress shared,
-                                        const TileWalk& walk, StepRange range, int rank,
-                                        int epilogue_warp, int lane) {
+__device__ __forceinline__ void promote(const GemmParams& p, SharedAddress shared, const Walk& walk,
+                                        StepRange range, int rank, int epilogue_warp, int lane) {
   const int lane_in_tile = epilogue_warp % 4 * 32 + lane;
   const int first_column = epilogue_warp / 4 * Exact::kWarpColumns;
   // Tensor-memory addresses: lane in the upper half, column in the lower (PTX ISA 9.7.16.1).
   const unsigned own = tensor_memory_base(shared + Exact::kTensorMemory) +
                        ((epilogue_warp % 4 * 32) << 16) + first_column;
   RowStore store(p, shared + Exact::kSlabs + epilogue_warp * kSlabsPerWarp * kSlabBytes, lane);
-  Ring<Exact::kAccumulators> accumulator;
-  Ring<Spec::kScaleStages> scale_stage;
+  StageCursor<Exact::kAccumulators> accumulator;
+  StageCursor<Spec::kScaleStages> scale_stage;
   Promotion promotion;
   unsigned exchange_parity = 0;
   const int blocks =
@@ -307,18 +301,18 @@ __device__ __forceinline__ void promote(const GemmParams& p, SharedAddress share
     promotion.clear();
     for (int block = 0; block < blocks; ++block) {
       const SharedAddress scales =
-          shared + Exact::kScales + scale_stage.index * Exact::kScaleFloats * 4;
-      mbarrier_wait(shared + Exact::kScaleFull + 8 * scale_stage.index, scale_stage.parity);
-      const float lane_scale = load_shared(scales + 4 * lane_in_tile);
-      mbarrier_wait(shared + Exact::kAccumulatorFull + 8 * accumulator.index, accumulator.parity);
+          shared + Exact::kScales + scale_stage.stage * Exact::kScaleFloats * 4;
+      mbarrier_wait(shared + Exact::kScaleFull + 8 * scale_stage.stage, scale_stage.phase);
+      const float lane_scale = load_shared_float(scales + 4 * lane_in_tile);
+      mbarrier_wait(shared + Exact::kAccumulatorFull + 8 * accumulator.stage, accumulator.phase);
       tcgen05::fence_after_thread_sync();
-      promotion.add(own + accumulator.index * Exact::kAccumulatorStride, scales, lane_scale,
+      promotion.add(own + accumulator.stage * Exact::kAccumulatorStride, scales, lane_scale,
                     first_column, [&] {
                       tcgen05::fence_before_thread_sync();
                       __syncwarp();
                       if (lane == 0) {
                         const SharedAddress empty =
-                            shared + Exact::kAccumulatorEmpty + 8 * accumulator.index;
+                            shared + Exact::kAccumulatorEmpty + 8 * accumulator.stage;
                         if constexpr (Geometry::kPair == 2) {
                           mbarrier_arrive_remote(empty, 0);
                         } else {
@@ -327,9 +321,9 @@ __device__ __forceinline__ void promote(const GemmParams& p, SharedAddress share
                       }
                     });
       __syncwarp();
-      if (lane == 0) mbarrier_arrive(shared + Exact::kScaleEmpty + 8 * scale_stage.index);
-      accumulator.advance();
-      scale_stage.advance();
+      if (lane == 0) mbarrier_arrive(shared + Exact::kScaleEmpty + 8 * scale_stage.stage);
+      accumulator.next();
+      scale_stage.next();
     }
     if constexpr (Spec::kSplitK > 1) {
       reduce_splits(p, promotion, shared, tile, rank, lane, lane_in_tile, first_column,
@@ -383,7 +377,7 @@ __device__ __forceinline__ void run(const GemmParams& p) {
     tcgen05::relinquish_alloc_permit<Geometry::kPair>();
   }
   sync_all();
-  const TileWalk walk(p, rank);
+  const Walk walk(p, rank);
   const StepRange range = step_range(rank);
   if (warp >= kFirstEpilogueWarp && warp < Roles::kFirstFeedWarp) {
     if constexpr (Roles::kMovesRegisters) take_registers<Roles::kLargeShare>();

@@ -55,30 +55,30 @@ struct Scaled {
 
 // One thread of the MMA warp; in a pair, the leader's only.
 __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress shared,
-                                         const TileWalk& walk) {
+                                         const Walk& walk) {
   const unsigned tensor_memory = tensor_memory_base(shared + Scaled::kTensorMemory);
-  Ring<Spec::kStages> stage;
-  Ring<Scaled::kAccumulators> accumulator;
+  StageCursor<Spec::kStages> stage;
+  StageCursor<Scaled::kAccumulators> accumulator;
   for (int t = walk.first; t < walk.tiles; t += walk.step) {
     const SharedAddress accumulator_empty =
-        shared + Scaled::kAccumulatorEmpty + 8 * accumulator.index;
+        shared + Scaled::kAccumulatorEmpty + 8 * accumulator.stage;
     if constexpr (Geometry::kPair == 2) {
-      mbarrier_wait_cluster(accumulator_empty, accumulator.parity ^ 1);
+      mbarrier_wait_cluster(accumulator_empty, accumulator.phase ^ 1);
     } else {
-      mbarrier_wait(accumulator_empty, accumulator.parity ^ 1);
+      mbarrier_wait(accumulator_empty, accumulator.phase ^ 1);
     }
-    const unsigned d = tensor_memory + accumulator.index * Scaled::kAccumulatorStride;
+    const unsigned d = tensor_memory + accumulator.stage * Scaled::kAccumulatorStride;
     for (int step = 0; step < Geometry::kSteps; step += Geometry::kStepsPerStage) {
       if constexpr (Geometry::kPair == 2) {
-        mbarrier_wait_cluster(stages.full + 8 * stage.index, stage.parity);
+        mbarrier_wait_cluster(stages.full + 8 * stage.stage, stage.phase);
       } else {
-        mbarrier_wait(stages.full + 8 * stage.index, stage.parity);
+        mbarrier_wait(stages.full + 8 * stage.stage, stage.phase);
       }
       tcgen05::fence_after_thread_sync();
       const SharedAddress words =
-          shared + Scaled::kScales + stage.index * Scaled::kScaleBlocks * Scaled::kScaleBlockBytes;
+          shared + Scaled::kScales + stage.stage * Scaled::kScaleBlocks * Scaled::kScaleBlockBytes;
       const unsigned lane_scales = tensor_memory + Scaled::kScaleColumns +
-                                   stage.index * Scaled::kScaleBlocks * Scaled::kScaleBlockColumns;
+                                   stage.stage * Scaled::kScaleBlocks * Scaled::kScaleBlockColumns;
       const unsigned column_scales = lane_scales + Scaled::kScaleBlockColumns;
 #pragma unroll
       for (int block = 0; block < Scaled::kScaleBlocks; ++block) {
@@ -86,8 +86,8 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
             lane_scales + block * Scaled::kScaleBlockColumns,
             tcgen05::scale_descriptor(words + block * Scaled::kScaleBlockBytes));
       }
-      unsigned long long lane_tile = tcgen05::operand_descriptor(stages.lane_tile(stage.index));
-      unsigned long long column_tile = tcgen05::operand_descriptor(stages.column_tile(stage.index));
+      unsigned long long lane_tile = tcgen05::operand_descriptor(stages.lane_tile(stage.stage));
+      unsigned long long column_tile = tcgen05::operand_descriptor(stages.column_tile(stage.stage));
 #pragma unroll
       for (int i = 0; i < Geometry::kStepsPerStage; ++i) {
         if (step + i < Geometry::kSteps) {
@@ -100,11 +100,11 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
           column_tile += tcgen05::kDescriptorStepPer32Bytes;
         }
       }
-      commit(stages.empty + 8 * stage.index);
-      stage.advance();
+      commit(stages.empty + 8 * stage.stage);
+      stage.next();
     }
-    commit(shared + Scaled::kAccumulatorFull + 8 * accumulator.index);
-    accumulator.advance();
+    commit(shared + Scaled::kAccumulatorFull + 8 * accumulator.stage);
+    accumulator.next();
   }
 }
 
@@ -133,123 +133,135 @@ struct ScaleSource {
   }
 };
 
-// A scale warp: kRows rows of one operand, lane by lane. Reads of kBatch stages are in flight while
-// the words of the kBatch stages before them are written.
-template <int kRows>
-__device__ __forceinline__ void write_scales(const ScaleSource& source, const Stages& stages,
-                                             SharedAddress words, const TileWalk& walk,
-                                             bool lane_side, int lane) {
+// The scales of the four steps of a stage, a byte each; raw[g] is that of the g-th scale block
+// which the stage touches.
+template <int kTouched>
+__device__ __forceinline__ unsigned scale_word(const unsigned (&raw)[kTouched], int first_step) {
+  constexpr int kGroupSteps = Geometry::kStepsPerGroup;
+  if constexpr (kTouched == 1) return ScaleSource::code(raw[0]) * 0x01010101u;
+  unsigned word = 0;
+#pragma unroll
+  for (int i = 0; i < Geometry::kStepsPerStage; ++i) {
+    const int touched = (first_step + i) / kGroupSteps - first_step / kGroupSteps;
+    unsigned value = raw[0];
+#pragma unroll
+    for (int g = 1; g < kTouched; ++g) {
+      if (touched == g) value = raw[g];
+    }
+    word |= ScaleSource::code(value) << (8 * i);
+  }
+  return word;
+}
+
+// The scale warps: each takes 64 rows of every block of 128 scale words. Reads of kBatch stages are
+// in flight while the words of the kBatch stages before them are written.
+__device__ __forceinline__ void write_scales(const ScaleSource& lane_source,
+                                             const ScaleSource& column_source, const Stages& stages,
+                                             SharedAddress words, const Walk& walk, int half,
+                                             int lane) {
   constexpr int kGroupSteps = Geometry::kStepsPerGroup;
   // Scale blocks that one stage of four steps can touch.
   constexpr int kTouched = kGroupSteps == 1 ? 4 : kGroupSteps % 4 == 0 ? 1 : 2;
   constexpr int kBatch = 4 / kTouched;
-  constexpr int kRowsPerLane = ceil_div(kRows, 32);
   constexpr int kStageCount = ceil_div(Geometry::kSteps, Geometry::kStepsPerStage);
-  // Rows of the last block of 128 beyond the operand tile are written too.
-  constexpr int kWordsPerLane = ceil_div(kRows, 128) * 4;
+  constexpr int kRows = 2 * Scaled::kScaleBlocks;  // of one thread
 
-  unsigned current[kBatch][kTouched][kRowsPerLane];
-  unsigned next[kBatch][kTouched][kRowsPerLane];
-  const auto read = [&](unsigned(&into)[kBatch][kTouched][kRowsPerLane], int t, int stage) {
-    const Tile tile = walk.at(t);
-    const int row0 = lane_side ? tile.lane0 : tile.column0;
-#pragma unroll
-    for (int b = 0; b < kBatch; ++b) {
-      const int group0 = (stage + b) * Geometry::kStepsPerStage / kGroupSteps;
-#pragma unroll
-      for (int g = 0; g < kTouched; ++g) {
-#pragma unroll
-        for (int r = 0; r < kRowsPerLane; ++r) {
-          into[b][g][r] = source.raw(row0 + r * 32 + lane, group0 + g);
-        }
-      }
-    }
-  };
-
-  Ring<Spec::kStages> ring;
-  int t = walk.first;
+  unsigned current[kBatch][kTouched][kRows];
+  unsigned next[kBatch][kTouched][kRows];
+  StageCursor<Spec::kStages> ring;
   int stage = 0;
-  if (t < walk.tiles) read(current, t, stage);
-  while (t < walk.tiles) {
-    int next_t = t;
-    int next_stage = stage + kBatch;
-    if (next_stage >= kStageCount) {
-      next_stage = 0;
-      next_t += walk.step;
-    }
-    if (next_t < walk.tiles) read(next, next_t, next_stage);
+  int next_stage = 0;
+  bool loaded = false;
+  for (int t = walk.first; loaded || t < walk.tiles;) {
+    if (t < walk.tiles) {
+      const Tile tile = walk.at(t);
 #pragma unroll
-    for (int b = 0; b < kBatch; ++b) {
-      if (stage + b < kStageCount) {
-        mbarrier_wait(stages.empty + 8 * ring.index, ring.parity ^ 1);
-        const SharedAddress to =
-            words + ring.index * Scaled::kScaleBlocks * Scaled::kScaleBlockBytes + lane * 16;
-        const int first_step = (stage + b) * Geometry::kStepsPerStage;
+      for (int b = 0; b < kBatch; ++b) {
+        const int group0 = (next_stage + b) * Geometry::kStepsPerStage / kGroupSteps;
 #pragma unroll
-        for (int r = 0; r < kWordsPerLane; ++r) {
-          unsigned word = 0x7f7f7f7fu;
-          if (r < kRowsPerLane) {
-            if constexpr (kTouched == 1) {
-              word = ScaleSource::code(current[b][0][r]) * 0x01010101u;
+        for (int g = 0; g < kTouched; ++g) {
+#pragma unroll
+          for (int r = 0; r < kRows; ++r) {
+            const int row = r % 2 * 32 + half * 64 + lane;
+            if (r < 2) {
+              next[b][g][r] = lane_source.raw(tile.lane0 + row, group0 + g);
             } else {
-              word = 0;
-#pragma unroll
-              for (int i = 0; i < Geometry::kStepsPerStage; ++i) {
-                const int g = (first_step + i) / kGroupSteps - first_step / kGroupSteps;
-                unsigned raw = current[b][0][r];
-#pragma unroll
-                for (int touched = 1; touched < kTouched; ++touched) {
-                  if (g == touched) raw = current[b][touched][r];
-                }
-                word |= ScaleSource::code(raw) << (8 * i);
-              }
+              next[b][g][r] = column_source.raw(tile.column0 + (r / 2 - 1) * 128 + row, group0 + g);
             }
           }
-          // Row 32 c + l of a block of 128 is word c of the 16 bytes of l.
-          asm volatile(
-              "st.shared.b32 [%0], %1;" ::"r"(to + r / 4 * Scaled::kScaleBlockBytes + r % 4 * 4),
-              "r"(word)
-              : "memory");
         }
-        fence_proxy_async_shared();
-        if constexpr (Geometry::kPair == 2) {
-          mbarrier_arrive_remote(stages.full + 8 * ring.index, 0);
-        } else {
-          mbarrier_arrive(stages.full + 8 * ring.index);
-        }
-        ring.advance();
       }
+    }
+    if (loaded) {
+#pragma unroll
+      for (int b = 0; b < kBatch; ++b) {
+        if (stage + b < kStageCount) {
+          mbarrier_wait(stages.empty + 8 * ring.stage, ring.phase ^ 1);
+          // Row 32 c + l of a block of 128 is word c of the 16 bytes of l.
+          const SharedAddress to = words +
+                                   ring.stage * Scaled::kScaleBlocks * Scaled::kScaleBlockBytes +
+                                   lane * 16 + half * 8;
+          const int first_step = (stage + b) * Geometry::kStepsPerStage;
+#pragma unroll
+          for (int block = 0; block < Scaled::kScaleBlocks; ++block) {
+            unsigned word[2];
+#pragma unroll
+            for (int r = 0; r < 2; ++r) {
+              unsigned raw[kTouched];
+#pragma unroll
+              for (int g = 0; g < kTouched; ++g) raw[g] = current[b][g][2 * block + r];
+              word[r] = scale_word(raw, first_step);
+            }
+            asm volatile(
+                "st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to + block * Scaled::kScaleBlockBytes),
+                "r"(word[0]), "r"(word[1])
+                : "memory");
+          }
+          fence_proxy_async_shared();
+          if constexpr (Geometry::kPair == 2) {
+            mbarrier_arrive_remote(stages.full + 8 * ring.stage, 0);
+          } else {
+            mbarrier_arrive(stages.full + 8 * ring.stage);
+          }
+          ring.next();
+        }
+      }
+    }
+    loaded = t < walk.tiles;
+    stage = next_stage;
+    next_stage += kBatch;
+    if (next_stage >= kStageCount) {
+      next_stage = 0;
+      t += walk.step;
     }
 #pragma unroll
     for (int b = 0; b < kBatch; ++b) {
 #pragma unroll
       for (int g = 0; g < kTouched; ++g) {
 #pragma unroll
-        for (int r = 0; r < kRowsPerLane; ++r) current[b][g][r] = next[b][g][r];
+        for (int r = 0; r < kRows; ++r) current[b][g][r] = next[b][g][r];
       }
     }
-    t = next_t;
-    stage = next_stage;
   }
 }
 
-__device__ __forceinline__ void convert(const GemmParams& p, SharedAddress shared,
-                                        const TileWalk& walk, int epilogue_warp, int lane) {
+__device__ __forceinline__ void convert(const GemmParams& p, SharedAddress shared, const Walk& walk,
+                                        int epilogue_warp, int lane) {
   const int lane_in_tile = epilogue_warp % 4 * 32 + lane;
   const int first_column = epilogue_warp / 4 * Scaled::kWarpColumns;
   // Tensor-memory addresses: lane in the upper half, column in the lower (PTX ISA 9.7.16.1).
   const unsigned own = tensor_memory_base(shared + Scaled::kTensorMemory) +
                        ((epilogue_warp % 4 * 32) << 16) + first_column;
   RowStore store(p, shared + Scaled::kSlabs + epilogue_warp * kSlabsPerWarp * kSlabBytes, lane);
-  Ring<Scaled::kAccumulators> accumulator;
+  StageCursor<Scaled::kAccumulators> accumulator;
   constexpr int kWidth =
       Scaled::kWarpColumns % kSlabColumns == 0 ? static_cast<int>(kSlabColumns) : 16;
   constexpr int kLoad = kWidth % 32 == 0 ? 32 : 16;
   for (int t = walk.first; t < walk.tiles; t += walk.step) {
     const Tile tile = walk.at(t);
-    mbarrier_wait(shared + Scaled::kAccumulatorFull + 8 * accumulator.index, accumulator.parity);
+    mbarrier_wait(shared + Scaled::kAccumulatorFull + 8 * accumulator.stage, accumulator.phase);
     tcgen05::fence_after_thread_sync();
-    const unsigned d = own + accumulator.index * Scaled::kAccumulatorStride;
+    const unsigned d = own + accumulator.stage * Scaled::kAccumulatorStride;
 #pragma unroll 1
     for (int c = 0; c < Scaled::kWarpColumns; c += kWidth) {
       unsigned bits[kWidth / kLoad][kLoad];
@@ -261,7 +273,7 @@ __device__ __forceinline__ void convert(const GemmParams& p, SharedAddress share
         tcgen05::fence_before_thread_sync();
         __syncwarp();
         if (lane == 0) {
-          const SharedAddress empty = shared + Scaled::kAccumulatorEmpty + 8 * accumulator.index;
+          const SharedAddress empty = shared + Scaled::kAccumulatorEmpty + 8 * accumulator.stage;
           if constexpr (Geometry::kPair == 2) {
             mbarrier_arrive_remote(empty, 0);
           } else {
@@ -282,7 +294,7 @@ __device__ __forceinline__ void convert(const GemmParams& p, SharedAddress share
         store.put(value, tile.lane0 + epilogue_warp % 4 * 32, tile.column0 + column);
       }
     }
-    accumulator.advance();
+    accumulator.next();
   }
   store.finish();
 }
@@ -311,7 +323,7 @@ __device__ __forceinline__ void run(const GemmParams& p) {
   }
   sync_all();
 
-  const TileWalk walk(p, rank);
+  const Walk walk(p, rank);
   const StepRange range = step_range(rank);
   if (warp >= kFirstEpilogueWarp && warp < Roles::kFirstFeedWarp) {
     convert(p, shared, walk, warp - kFirstEpilogueWarp, lane);
@@ -326,12 +338,8 @@ __device__ __forceinline__ void run(const GemmParams& p) {
     const ScaleSource b = {p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k, Spec::kN,
                            Spec::kGroupN};
     const SharedAddress words = shared + Scaled::kScales;
-    if (warp == kScaleWarp) {
-      write_scales<Geometry::kLanes>(Geometry::kSwap ? b : a, stages, words, walk, true, lane);
-    } else {
-      write_scales<Geometry::kColumns>(Geometry::kSwap ? a : b, stages,
-                                       words + Scaled::kScaleBlockBytes, walk, false, lane);
-    }
+    write_scales(Geometry::kSwap ? b : a, Geometry::kSwap ? a : b, stages, words, walk,
+                 warp - kScaleWarp, lane);
   } else {
     if constexpr (Roles::kAnyFeed) {
       produce_by_feed(p, stages, walk, range, warp - Roles::kFirstFeedWarp, lane);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "device/params.cuh"
+#include "device/tile_walk.cuh"
 
 namespace sm100 {
 
@@ -74,35 +75,26 @@ struct Tile {
   int column0;
 };
 
-// The tiles of one CTA or cluster. Consecutive tiles share their C operand within a band of lane
-// tiles, so that CTAs that run at the same time touch a compact part of both operands in L2.
-struct TileWalk {
-  int lane_tiles;
+// The tiles of one CTA or cluster. Bands run along the lane side: consecutive tiles share their C
+// operand, so that CTAs that run at the same time touch a compact part of both operands in L2.
+struct Walk {
+  TileWalk<8> order;
   int tiles;
   int first;
   int step;
   int lane_offset;
 
-  static constexpr int kBand = 8;
-
-  __device__ __forceinline__ TileWalk(const GemmParams& p, int rank) {
-    constexpr int kLanesPerTile = Geometry::kLanes * Geometry::kPair;
-    lane_tiles = ceil_div(lane_rows(p), kLanesPerTile);
-    tiles = lane_tiles * ceil_div(column_rows(p), Geometry::kColumns);
-    first = static_cast<int>(blockIdx.x) / Spec::kCluster;
-    step = static_cast<int>(gridDim.x) / Spec::kCluster;
-    lane_offset = Geometry::kPair == 2 ? rank * Geometry::kLanes : 0;
-  }
+  __device__ __forceinline__ Walk(const GemmParams& p, int rank)
+      : order{ceil_div(column_rows(p), Geometry::kColumns),
+              ceil_div(lane_rows(p), Geometry::kLanes * Geometry::kPair)},
+        tiles(order.count()),
+        first(static_cast<int>(blockIdx.x) / Spec::kCluster),
+        step(static_cast<int>(gridDim.x) / Spec::kCluster),
+        lane_offset(Geometry::kPair == 2 ? rank * Geometry::kLanes : 0) {}
 
   __device__ __forceinline__ Tile at(int index) const {
-    const int columns = tiles / lane_tiles;
-    const int band = index / (kBand * columns);
-    const int band_first = band * kBand;
-    const int left = lane_tiles - band_first;
-    const int height = left < kBand ? left : kBand;
-    const int local = index - band * kBand * columns;
-    const int column = local / height;
-    const int lane = band_first + local - column * height;
+    int column, lane;
+    order.at(index, column, lane);
     return {lane * Geometry::kLanes * Geometry::kPair + lane_offset, column * Geometry::kColumns};
   }
 };
@@ -119,19 +111,5 @@ __device__ __forceinline__ StepRange step_range(int rank) {
   const int end = begin + Geometry::kStepsPerSplit;
   return {begin, end < Geometry::kSteps ? end : Geometry::kSteps};
 }
-
-// A position in a ring of buffers and the parity of its current round.
-template <int kSize>
-struct Ring {
-  int index = 0;
-  unsigned parity = 0;
-
-  __device__ __forceinline__ void advance() {
-    if (++index == kSize) {
-      index = 0;
-      parity ^= 1;
-    }
-  }
-};
 
 }  // namespace sm100

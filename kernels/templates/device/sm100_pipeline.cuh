@@ -105,31 +105,31 @@ __device__ __forceinline__ int column_row(const Tile& tile, int rank) {
 
 // The TMA warp, one thread: runs up to kStages ahead of the tensor core, over tile ends.
 __device__ __forceinline__ void produce_by_tma(const GemmParams& p, const Stages& stages,
-                                               const TileWalk& walk, StepRange range, int rank) {
+                                               const Walk& walk, StepRange range, int rank) {
   const TensorMap* lane_map = Geometry::kSwap ? &p.b_map : &p.a_map;
   const TensorMap* column_map = Geometry::kSwap ? &p.a_map : &p.b_map;
   if constexpr (Roles::kTmaLane) tma_prefetch_map(lane_map);
   if constexpr (Roles::kTmaColumn) tma_prefetch_map(column_map);
-  Ring<Spec::kStages> ring;
+  StageCursor<Spec::kStages> ring;
   const int first = range.begin / Geometry::kStepsPerStage;
   const int last = ceil_div(range.end, Geometry::kStepsPerStage);
   for (int t = walk.first; t < walk.tiles; t += walk.step) {
     const Tile tile = walk.at(t);
     for (int block = first; block < last; ++block) {
-      const SharedAddress full = stages.full + 8 * ring.index;
-      mbarrier_wait(stages.empty + 8 * ring.index, ring.parity ^ 1);
+      const SharedAddress full = stages.full + 8 * ring.stage;
+      mbarrier_wait(stages.empty + 8 * ring.stage, ring.phase ^ 1);
       // In a pair the leader expects the bytes of both.
       if (Geometry::kPair == 1 || rank == 0) {
         mbarrier_arrive_expect_tx(full, Stages::kTmaBytes * Geometry::kPair);
       }
       if constexpr (Roles::kTmaLane) {
-        load_tile(stages.lane_tile(ring.index), lane_map, block * Spec::kTileK, tile.lane0, full);
+        load_tile(stages.lane_tile(ring.stage), lane_map, block * Spec::kTileK, tile.lane0, full);
       }
       if constexpr (Roles::kTmaColumn) {
-        load_tile(stages.column_tile(ring.index), column_map, block * Spec::kTileK,
+        load_tile(stages.column_tile(ring.stage), column_map, block * Spec::kTileK,
                   column_row(tile, rank), full);
       }
-      ring.advance();
+      ring.next();
     }
   }
 }
@@ -137,7 +137,7 @@ __device__ __forceinline__ void produce_by_tma(const GemmParams& p, const Stages
 // The feed warps, for operands that TMA can't read. cp.async copies are left in flight over
 // kFeedLag stages before they are fenced for the tensor core and announced.
 __device__ __forceinline__ void produce_by_feed(const GemmParams& p, const Stages& stages,
-                                                const TileWalk& walk, StepRange range, int warp,
+                                                const Walk& walk, StepRange range, int warp,
                                                 int lane) {
   constexpr int kFeedLag =
       !Roles::kAnyCpAsync ? 0 : (Spec::kStages - 1 < 3 ? Spec::kStages - 1 : 3);
@@ -145,8 +145,8 @@ __device__ __forceinline__ void produce_by_feed(const GemmParams& p, const Stage
   const unsigned char* column_data = Geometry::kSwap ? p.a : p.b;
   const long long lane_ld = Geometry::kSwap ? p.ldb : p.lda;
   const long long column_ld = Geometry::kSwap ? p.lda : p.ldb;
-  Ring<Spec::kStages> ring;
-  Ring<Spec::kStages> announced;
+  StageCursor<Spec::kStages> ring;
+  StageCursor<Spec::kStages> announced;
   int in_flight = 0;
   const int first = range.begin / Geometry::kStepsPerStage;
   const int last = ceil_div(range.end, Geometry::kStepsPerStage);
@@ -154,9 +154,9 @@ __device__ __forceinline__ void produce_by_feed(const GemmParams& p, const Stage
     const Tile tile = walk.at(t);
     for (int block = first; block < last; ++block) {
       const int k0 = block * Spec::kTileK;
-      mbarrier_wait(stages.empty + 8 * ring.index, ring.parity ^ 1);
-      const SharedAddress lane_tile = stages.lane_tile(ring.index);
-      const SharedAddress column_tile = stages.column_tile(ring.index);
+      mbarrier_wait(stages.empty + 8 * ring.stage, ring.phase ^ 1);
+      const SharedAddress lane_tile = stages.lane_tile(ring.stage);
+      const SharedAddress column_tile = stages.column_tile(ring.stage);
       if constexpr (Geometry::kFeedLane == 1) {
         feed_rows_cp_async<Geometry::kLanes, Spec::kK, kFeedWarps>(
             lane_tile, lane_data, lane_ld, lane_rows(p), tile.lane0, k0, warp, lane);
@@ -175,20 +175,20 @@ __device__ __forceinline__ void produce_by_feed(const GemmParams& p, const Stage
       if (in_flight == kFeedLag) {
         if constexpr (Roles::kAnyCpAsync) cp_async_wait<kFeedLag>();
         fence_proxy_async_shared();
-        mbarrier_arrive(stages.full + 8 * announced.index);
-        announced.advance();
+        mbarrier_arrive(stages.full + 8 * announced.stage);
+        announced.next();
       } else {
         ++in_flight;
       }
-      ring.advance();
+      ring.next();
     }
   }
   if constexpr (Roles::kAnyCpAsync) {
     cp_async_wait<0>();
     fence_proxy_async_shared();
     for (; in_flight > 0; --in_flight) {
-      mbarrier_arrive(stages.full + 8 * announced.index);
-      announced.advance();
+      mbarrier_arrive(stages.full + 8 * announced.stage);
+      announced.next();
     }
   }
 }
