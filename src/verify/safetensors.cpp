@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verify/safetensors.h"
 
+#include "support/strict_json.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -9,7 +11,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <limits>
-#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -64,41 +65,9 @@ std::optional<DType> dtype_of_file_type(std::string_view name) {
   return std::nullopt;
 }
 
-// Text from a file, cut and made safe to print.
-std::string printable(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text.substr(0, 64)) {
-    const bool visible = static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
-    result += visible ? c : '?';
-  }
-  return result + (text.size() > 64 ? "...'" : "'");
-}
-
 Status corrupt_entry(std::string_view name, std::string_view what) {
   return corrupt_data(fmt::format("tensor {}: {}", printable(name), what));
 }
-
-// Rejects duplicate keys, which a JSON object would silently merge, and nesting beyond the
-// format's.
-class HeaderShape {
- public:
-  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    if (depth > 4) problem_ = "nested too deeply";
-    if (!problem_.empty()) return false;
-    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == Json::parse_event_t::object_end && !keys_.empty()) keys_.pop_back();
-    if (event == Json::parse_event_t::key && !keys_.empty()) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second) problem_ = "key " + printable(key) + " appears twice";
-    }
-    return problem_.empty();
-  }
-  const std::string& problem() const { return problem_; }
-
- private:
-  std::vector<std::set<std::string>> keys_;
-  std::string problem_;
-};
 
 bool multiply_within(uint64_t a, uint64_t b, uint64_t limit, uint64_t& product) {
   if (a != 0 && b > limit / a) return false;
@@ -293,14 +262,12 @@ Result<std::string> make_header(const std::vector<const HostTensor*>& order,
 
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, uint64_t data_bytes) {
   if (json.empty() || json.front() != '{') return corrupt_data("header: expected '{' first");
-  HeaderShape shape;
-  const Json parsed = Json::parse(json, std::ref(shape), /*allow_exceptions=*/false);
-  if (!shape.problem().empty()) return corrupt_data("header: " + shape.problem());
-  if (parsed.is_discarded() || !parsed.is_object()) {
-    return corrupt_data("header: not a JSON object");
-  }
+  // The deepest legal nesting is the header, a tensor and its shape.
+  const auto parsed = parse_strict_json(json, 3);
+  if (!parsed) return parsed.error().with_context("header");
+  if (!parsed->is_object()) return corrupt_data("header: not a JSON object");
   SafetensorsHeader header;
-  for (const auto& [name, value] : parsed.items()) {
+  for (const auto& [name, value] : parsed->items()) {
     if (name == kMetadata) {
       JITGEMM_TRY(parse_metadata(value, header.metadata));
       continue;

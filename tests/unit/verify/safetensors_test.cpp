@@ -90,10 +90,10 @@ TEST_F(SafetensorsTest, EveryBrokenHeaderIsCorruptDataThatNamesTheFault) {
     size_t data_bytes;
   };
   const Case cases[] = {
-      {"not a JSON object",                    R"({"a":)",                                                                      0 },
+      {"not JSON",                             R"({"a":)",                                                                      0 },
       {"expected '{' first",                   R"([1])",                                                                        0 },
       {"expected '{' first",                   R"( {})",                                                                        0 },
-      {"not a JSON object",                    R"({} x)",                                                                       0 },
+      {"not JSON",                             R"({} x)",                                                                       0 },
       {"expected an object",                   R"({"a":3})",                                                                    0 },
       {"no field 'dtype'",                     R"({"a":{"shape":[],"data_offsets":[0,0]}})",                                    0 },
       {"no field 'shape'",                     R"({"a":{"dtype":"F32","data_offsets":[0,0]}})",                                 0 },
