@@ -135,10 +135,12 @@ double estimate(const Choice& c, const Inputs& in) {
   const double waves = static_cast<double>(ceil_div(tiles, slots));
   const double columns = c.columns;
   const double own_columns = columns / c.pair;
-  // One stage: 128 along k.
+  // One stage: 128 along k. Its operands pass through shared memory twice: in, and to the tensor
+  // core.
   const double steps = 4;
-  const double multiply = steps * std::max(kLanes * columns * kStep / kMacs,
-                                           (kLanes + own_columns) * kStep / kSharedBytesPerCycle);
+  const double multiply =
+      steps * std::max(kLanes * columns * kStep / kMacs,
+                       2 * (kLanes + own_columns) * kStep / kSharedBytesPerCycle);
   const double lane_load = feed_cycles(in.lane_feed(c), kLanes * kTileK);
   const double column_load = feed_cycles(in.column_feed(c), own_columns * kTileK);
   const double load = in.feeds_tma() ? lane_load + column_load : std::max(lane_load, column_load);
