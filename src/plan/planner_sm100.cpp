@@ -154,6 +154,8 @@ double estimate(const Choice& c, const Inputs& in) {
   const double stages = static_cast<double>(ceil_div(ceil_div(p.k, kTileK), c.split));
   const double store = columns * (c.tma_store ? 2 : c.swap ? 3 : 6);
   double cycles = waves * stages * stage + (waves - 1) * 50 + kTileOverhead + store;
+  // Without a second accumulator no product overlaps a tile's epilogue.
+  if (c.accumulators == 1) cycles += (waves - 1) * columns * 4;
   if (c.split > 1) cycles += kSplitOverhead + columns * c.split * 2;
   // Weights and activations come from HBM once, whatever the tiles.
   const double bytes =
@@ -259,10 +261,11 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
         "less for every product");
   }
   if (c.split > 1) {
-    reasons.push_back(fmt::format(
-        "k split over {} CTAs of a cluster: {} tiles alone would leave SMs idle; partial sums are "
-        "added in the order of rank",
-        c.split, tiles));
+    reasons.push_back(
+        fmt::format("k split {} ways over the CTAs of a cluster: {} tiles fill {} SMs badly; "
+                    "partial sums are added "
+                    "in the order of rank",
+                    c.split, tiles, in.input.sm_count));
   }
   if (p.batch_invariant) {
     reasons.push_back("batch invariant: operands keep their sides and k isn't split for any m");
