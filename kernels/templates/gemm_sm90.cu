@@ -66,6 +66,10 @@ struct Config {
     kColumnRun = kCommonRun % 8 == 0 ? kCommonRun : 1,
     kColumnScales = kColumns / kColumnRun,
     kGroupColumnScales = kGroupColumns / kColumnRun,
+    // Scales travel in a ring of their own, four scale blocks of k a slot, so that row-major scales
+    // move 16 bytes at a time. The ring reaches a little further ahead than the tiles'.
+    kScaleBlocks = ceil_div(Spec::kK, Spec::kGroupK),
+    kScaleSlots = 1 + ceil_div(Spec::kStages * Spec::kTileK, 4 * Spec::kGroupK),
 
     kRowTileBytes = kRows * Spec::kTileK,
     kColumnTileBytes = kColumns * Spec::kTileK,
@@ -75,15 +79,10 @@ struct Config {
     // Shared memory, in bytes from a base that is a multiple of 1024.
     kRowTiles = 0,
     kColumnTiles = kRowTiles + Spec::kStages * kRowTileBytes,
-    kRowScaleStride = 4 * ceil_div(kRowScales, 4),  // floats a part
-    kColumnScaleStride = 4 * ceil_div(kColumnScales, 4),
-    kRowScaleStage = 4 * kParts * kRowScaleStride,
-    kColumnScaleStage = 4 * kParts * kColumnScaleStride,
-    kRowScaleRing = kColumnTiles + Spec::kStages * kColumnTileBytes,
-    kColumnScaleRing = kRowScaleRing + Spec::kStages * kRowScaleStage,
-    kFullBarriers = kColumnScaleRing + Spec::kStages * kColumnScaleStage,
-    kEmptyBarriers = kFullBarriers + 8 * Spec::kStages,
-    kSharedBytes = kEmptyBarriers + 8 * Spec::kStages,
+    kScaleRing = kColumnTiles + Spec::kStages * kColumnTileBytes,
+    kScaleSlotBytes = 16 * (kRowScales + kColumnScales),
+    kBarriers = kScaleRing + kScaleSlots * kScaleSlotBytes,
+    kSharedBytes = kBarriers + 8 * 2 * (Spec::kStages + kScaleSlots),
     // Split-K partials lie over the stages, as [m][n] with rows of kPartialStride floats. The 4
     // extra floats spread a warp's stores over the banks.
     kPartialStride = Spec::kTileN + 4,
@@ -92,8 +91,7 @@ struct Config {
     // The producer warpgroup: warps 0-2 feed tiles (one thread is enough for TMA), warp 3 scales.
     kCopyFeed = kRowFeed != kFeedTma || kColumnFeed != kFeedTma,
     kCopyThreads = 96,
-    kScaleLanes = 32,
-    kFullArrivals = kScaleLanes + (kTmaBytes > 0 ? 1 : 0) + (kCopyFeed ? kCopyThreads : 0),
+    kFullArrivals = (kTmaBytes > 0 ? 1 : 0) + (kCopyFeed ? kCopyThreads : 0),
     kMulticast = Spec::kCluster > 1 && Spec::kShare != kShareNone,
     kEmptyArrivals = kMathWarps * (kMulticast ? Spec::kCluster : 1),
   };
@@ -113,7 +111,7 @@ static_assert(Spec::kThreads == Config::kMathThreads + 128, "math warpgroups and
 static_assert(Spec::kSplitK == 1 || (Spec::kSplitK == Spec::kCluster && Spec::kShare == kShareNone),
               "the splits of a tile are the CTAs of a cluster");
 static_assert(!Config::kMulticast || !Config::kCopyFeed, "only TMA multicasts");
-static_assert(Spec::kSplitK == 1 || Config::kPartialBytes <= Config::kRowScaleRing,
+static_assert(Spec::kSplitK == 1 || Config::kPartialBytes <= Config::kScaleRing,
               "partials fit over the stages");
 static_assert(Config::kSharedBytes <= 232448, "PTX ISA: sm_90 has 227 KiB a CTA");
 
@@ -156,6 +154,7 @@ struct Walk {
 };
 
 using Cursor = StageCursor<Spec::kStages>;
+using ScaleCursor = StageCursor<Config::kScaleSlots>;
 
 struct Shared {
   SharedAddress base;
@@ -165,27 +164,22 @@ struct Shared {
   __device__ __forceinline__ SharedAddress column_tile(int stage) const {
     return base + Config::kColumnTiles + stage * Config::kColumnTileBytes;
   }
-  __device__ __forceinline__ SharedAddress row_scales(int stage) const {
-    return base + Config::kRowScaleRing + stage * Config::kRowScaleStage;
-  }
-  __device__ __forceinline__ SharedAddress column_scales(int stage) const {
-    return base + Config::kColumnScaleRing + stage * Config::kColumnScaleStage;
+  __device__ __forceinline__ SharedAddress scales(int slot) const {
+    return base + Config::kScaleRing + slot * Config::kScaleSlotBytes;
   }
   __device__ __forceinline__ SharedAddress full(int stage) const {
-    return base + Config::kFullBarriers + 8 * stage;
+    return base + Config::kBarriers + 8 * stage;
   }
   __device__ __forceinline__ SharedAddress empty(int stage) const {
-    return base + Config::kEmptyBarriers + 8 * stage;
+    return full(Spec::kStages + stage);
+  }
+  __device__ __forceinline__ SharedAddress scales_full(int slot) const {
+    return full(2 * Spec::kStages + slot);
+  }
+  __device__ __forceinline__ SharedAddress scales_empty(int slot) const {
+    return full(2 * Spec::kStages + Config::kScaleSlots + slot);
   }
 };
-
-__device__ __forceinline__ void wait_empty(const Shared& shared, const Cursor& cursor) {
-  if constexpr (Config::kMulticast) {
-    mbarrier_wait_cluster(shared.empty(cursor.stage), cursor.phase ^ 1);
-  } else {
-    mbarrier_wait(shared.empty(cursor.stage), cursor.phase ^ 1);
-  }
-}
 
 // Split-K: after the k-blocks of a tile all threads of the cluster meet twice, around the reduction
 // that reads every CTA's partials. Partials and tiles share memory: the fence orders the ordinary
@@ -244,7 +238,7 @@ __device__ __forceinline__ void produce_by_tma(const Shared& shared, const GemmP
   for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
     const TileOrigin tile = walk.at(unit);
     for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
-      wait_empty(shared, cursor);
+      mbarrier_wait(shared.empty(cursor.stage), cursor.phase ^ 1);
       if (leader) {
         issue_tma(shared, p, cursor, k_block, tile, walk.rank);
       }
@@ -302,7 +296,7 @@ __device__ __forceinline__ void produce_by_copies(const Shared& shared, const Ge
   for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
     const TileOrigin tile = walk.at(unit);
     for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
-      wait_empty(shared, cursor);
+      mbarrier_wait(shared.empty(cursor.stage), cursor.phase ^ 1);
       if (Config::kTmaBytes > 0 && warp == 0 && lane == 0) {
         issue_tma(shared, p, cursor, k_block, tile, walk.rank);
       }
@@ -338,56 +332,78 @@ __device__ __forceinline__ void produce_by_copies(const Shared& shared, const Ge
 
 // ---- producer: scales ---------------------------------------------------------------------------
 
-// One warp copies the scales of each stage, whatever their strides. Scales of rows, columns or
-// k-blocks that do not exist become zero without being read.
-__device__ __forceinline__ void produce_scales(const Shared& shared, const GemmParams& p,
-                                               const Walk& walk, int m, int lane) {
-  const int rows = Config::kSwap ? Spec::kN : m;
-  const int columns = Config::kSwap ? m : Spec::kN;
-  const float* row_scales = static_cast<const float*>(Config::kSwap ? p.b_scales : p.a_scales);
-  const float* column_scales = static_cast<const float*>(Config::kSwap ? p.a_scales : p.b_scales);
-  const long long row_stride = Config::kSwap ? p.b_scale_stride_n : p.a_scale_stride_m;
-  const long long row_stride_k = Config::kSwap ? p.b_scale_stride_k : p.a_scale_stride_k;
-  const long long column_stride = Config::kSwap ? p.a_scale_stride_m : p.b_scale_stride_n;
-  const long long column_stride_k = Config::kSwap ? p.a_scale_stride_k : p.b_scale_stride_k;
-  Cursor cursor;
-  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
-    const TileOrigin tile = walk.at(unit);
-    for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
-      wait_empty(shared, cursor);
+// The first scale block of k of this CTA's share, and the one behind its last.
+__device__ __forceinline__ int first_scale_block(const Walk& walk) {
+  return walk.k_begin() * Spec::kTileK / Spec::kGroupK;
+}
+__device__ __forceinline__ int end_scale_block(const Walk& walk) {
+  return walk.k_end() == Config::kKBlocks ? Config::kScaleBlocks
+                                          : ceil_div(walk.k_end() * Spec::kTileK, Spec::kGroupK);
+}
+
+// The scales of one operand, whatever their strides.
+struct ScaleSource {
+  const float* scales;
+  long long stride;
+  long long stride_k;
+  int extent;    // rows (or columns) of the operand
+  bool vectors;  // four k-blocks may be read at once
+
+  __device__ __forceinline__ ScaleSource(const void* pointer, long long stride_,
+                                         long long stride_k_, int extent_)
+      : scales(static_cast<const float*>(pointer)),
+        stride(stride_),
+        stride_k(stride_k_),
+        extent(extent_),
+        vectors(stride_k_ == 1 && stride_ % 4 == 0 &&
+                reinterpret_cast<unsigned long long>(pointer) % 16 == 0) {}
+
+  // Copies blocks 4 * quad to 4 * quad + 3 of kCount scales, kRun rows apart, to kCount times 16
+  // bytes. What does not exist becomes zero without being read.
+  template <int kCount, int kRun, int kGroup>
+  __device__ __forceinline__ void copy(SharedAddress destination, int origin, int quad,
+                                       int lane) const {
+#pragma unroll 1
+    for (int first = 0; first < kCount; first += 32) {
+      const int row = origin + (first + lane) * kRun;
+      const int blocks = row < extent ? Config::kScaleBlocks - 4 * quad : 0;
+      const float* source = scales;
+      if (blocks > 0) {
+        source += row / kGroup * stride + 4 * quad * stride_k;
+      }
+      if (kCount % 32 == 0 || first + lane < kCount) {
+        const SharedAddress slot = destination + 16 * (first + lane);
+        if (vectors) {
+          cp_async_16(slot, source, blocks >= 4 ? 16 : blocks > 0 ? 4 * blocks : 0);
+        } else {
 #pragma unroll
-      for (int part = 0; part < Config::kParts; ++part) {
-        const int k = k_block * Spec::kTileK + part * Config::kPartK;
-        const bool k_inside = k < Spec::kK;
-        const int k_scale = k / Spec::kGroupK;
-#pragma unroll
-        for (int first = 0; first < Config::kRowScales; first += 32) {
-          const int slot = first + lane;
-          const int row = tile.row + slot;
-          const bool inside = k_inside && row < rows;
-          const float* source =
-              row_scales + (row / Config::kRowGroup) * row_stride + k_scale * row_stride_k;
-          if (slot < Config::kRowScales) {
-            cp_async_4(
-                shared.row_scales(cursor.stage) + 4 * (part * Config::kRowScaleStride + slot),
-                inside ? source : row_scales, inside ? 4 : 0);
-          }
-        }
-#pragma unroll
-        for (int first = 0; first < Config::kColumnScales; first += 32) {
-          const int slot = first + lane;
-          const int column = tile.column + slot * Config::kColumnRun;
-          const bool inside = k_inside && column < columns;
-          const float* source = column_scales + (column / Config::kColumnGroup) * column_stride +
-                                k_scale * column_stride_k;
-          if (slot < Config::kColumnScales) {
-            cp_async_4(
-                shared.column_scales(cursor.stage) + 4 * (part * Config::kColumnScaleStride + slot),
-                inside ? source : column_scales, inside ? 4 : 0);
+          for (int i = 0; i < 4; ++i) {
+            cp_async_4(slot + 4 * i, i < blocks ? source + i * stride_k : scales,
+                       i < blocks ? 4 : 0);
           }
         }
       }
-      mbarrier_arrive_after_cp_async(shared.full(cursor.stage));
+    }
+  }
+};
+
+__device__ __forceinline__ void produce_scales(const Shared& shared, const GemmParams& p,
+                                               const Walk& walk, int m, int lane) {
+  const ScaleSource a(p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k, m);
+  const ScaleSource b(p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k, Spec::kN);
+  const ScaleSource& rows = Config::kSwap ? b : a;
+  const ScaleSource& columns = Config::kSwap ? a : b;
+  ScaleCursor cursor;
+  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
+    const TileOrigin tile = walk.at(unit);
+    const int end = end_scale_block(walk);
+    for (int quad = first_scale_block(walk) / 4; 4 * quad < end; ++quad) {
+      mbarrier_wait(shared.scales_empty(cursor.stage), cursor.phase ^ 1);
+      const SharedAddress slot = shared.scales(cursor.stage);
+      rows.copy<Config::kRowScales, 1, Config::kRowGroup>(slot, tile.row, quad, lane);
+      columns.copy<Config::kColumnScales, Config::kColumnRun, Config::kColumnGroup>(
+          slot + 16 * Config::kRowScales, tile.column, quad, lane);
+      mbarrier_arrive_after_cp_async(shared.scales_full(cursor.stage));
       cursor.next();
     }
     meet_cluster();
@@ -432,11 +448,12 @@ __device__ __forceinline__ void promote(float (&acc)[Config::kRegisters],
   for (int block = 0; block < Config::kGroupColumns / 8; ++block) {
     float scale[4];
     if constexpr (Config::kColumnRun == 1) {
-      const float2 pair = load_shared_float2(column_scales + 32 * block);
-      scale[0] = __fmul_rn(row_scale[0], pair.x);
-      scale[1] = __fmul_rn(row_scale[0], pair.y);
-      scale[2] = __fmul_rn(row_scale[1], pair.x);
-      scale[3] = __fmul_rn(row_scale[1], pair.y);
+      const float even = load_shared_float(column_scales + 16 * 8 * block);
+      const float odd = load_shared_float(column_scales + 16 * (8 * block + 1));
+      scale[0] = __fmul_rn(row_scale[0], even);
+      scale[1] = __fmul_rn(row_scale[0], odd);
+      scale[2] = __fmul_rn(row_scale[1], even);
+      scale[3] = __fmul_rn(row_scale[1], odd);
     } else {
       const float run = run_scale[8 * block / Config::kColumnRun];
       scale[0] = scale[1] = __fmul_rn(row_scale[0], run);
@@ -449,21 +466,54 @@ __device__ __forceinline__ void promote(float (&acc)[Config::kRegisters],
   }
 }
 
-__device__ __forceinline__ void release_stage(const Shared& shared, int stage, int lane) {
-  __syncwarp();
-  if constexpr (Config::kMulticast) {
-    if (lane < Spec::kCluster) {
-      mbarrier_arrive_remote(shared.empty(stage), lane);
-    }
-  } else {
-    if (lane == 0) {
-      mbarrier_arrive(shared.empty(stage));
+// The slots that a math warp holds, and the way to give them back.
+struct Consumer {
+  Shared shared;
+  int lane;
+  Cursor tiles;
+  ScaleCursor scales;
+  int quad = -1;  // of scale blocks, that the slot holds; -1: none held
+
+  __device__ __forceinline__ Consumer(const Shared& shared_, int lane_)
+      : shared(shared_), lane(lane_) {}
+
+  __device__ __forceinline__ void release_tile() {
+    __syncwarp();
+    if constexpr (Config::kMulticast) {
+      // To every CTA that writes into this one's stages. They learn only that wgmma has read the
+      // stage, so no wider ordering than the default is needed.
+      if (lane < Spec::kCluster) {
+        mbarrier_arrive_remote(shared.empty(tiles.stage), lane);
+      }
+    } else if (lane == 0) {
+      mbarrier_arrive(shared.empty(tiles.stage));
     }
   }
-}
 
-__device__ __forceinline__ void multiply_tile(const Shared& shared, const Walk& walk,
-                                              const MathThread& thread, Cursor& cursor,
+  __device__ __forceinline__ void release_scales() {
+    if (quad >= 0) {
+      __syncwarp();
+      if (lane == 0) {
+        mbarrier_arrive(shared.scales_empty(scales.stage));
+      }
+      scales.next();
+      quad = -1;
+    }
+  }
+
+  // Where the scales of a block of k are: row or column i is 16 * i further.
+  __device__ __forceinline__ SharedAddress scales_at(int block) {
+    if (block / 4 != quad) {
+      release_scales();
+      mbarrier_wait(shared.scales_full(scales.stage), scales.phase);
+      quad = block / 4;
+    }
+    return shared.scales(scales.stage) + 4 * (block % 4);
+  }
+};
+
+__device__ __forceinline__ void multiply_tile(const Walk& walk, const MathThread& thread,
+                                              Consumer& consumer,
                                               float (&partial)[Config::kRegisters],
                                               Accumulators& acc) {
   using Mma = Wgmma<Config::kGroupColumns, Config::kRowType, Config::kColumnType>;
@@ -475,21 +525,18 @@ __device__ __forceinline__ void multiply_tile(const Shared& shared, const Walk& 
     }
   }
   for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
-    mbarrier_wait(shared.full(cursor.stage), cursor.phase);
+    const int stage = consumer.tiles.stage;
+    mbarrier_wait(consumer.shared.full(stage), consumer.tiles.phase);
     const SharedAddress row_tile =
-        shared.row_tile(cursor.stage) + thread.first_row() * Spec::kTileK;
+        consumer.shared.row_tile(stage) + thread.first_row() * Spec::kTileK;
     const unsigned long long columns =
-        wgmma_descriptor(shared.column_tile(cursor.stage) + thread.first_column() * Spec::kTileK);
-    const SharedAddress row_scales = shared.row_scales(cursor.stage);
-    const SharedAddress column_scales = shared.column_scales(cursor.stage);
+        wgmma_descriptor(consumer.shared.column_tile(stage) + thread.first_column() * Spec::kTileK);
 #pragma unroll
     for (int part = 0; part < Config::kParts; ++part) {
+      const int k = k_block * Spec::kTileK + part * Config::kPartK;
+      const bool last_part = part == Config::kParts - 1 || k + Config::kPartK >= Spec::kK;
+      SharedAddress scales = 0;
       float run_scale[Config::kGroupColumnScales];
-      const SharedAddress part_column_scales =
-          column_scales +
-          4 * (part * Config::kColumnScaleStride +
-               (Config::kColumnRun == 1 ? thread.column(0)
-                                        : thread.first_column() / Config::kColumnRun));
 #pragma unroll
       for (int wave = 0; wave < Config::kWaves; ++wave) {
         const unsigned long long rows = wgmma_descriptor(row_tile + 64 * wave * Spec::kTileK);
@@ -500,50 +547,54 @@ __device__ __forceinline__ void multiply_tile(const Shared& shared, const Walk& 
           Mma::run(partial, rows + advance, columns + advance, step > 0);
         }
         wgmma_commit();
-        // While the tensor cores work: this part's scales.
+        // While the tensor cores work: the scales.
+        if (wave == 0) {
+          scales = consumer.scales_at(k / Spec::kGroupK);
+        }
+        const SharedAddress column_scales =
+            scales + 16 * (Config::kRowScales + (Config::kColumnRun == 1
+                                                     ? thread.column(0)
+                                                     : thread.first_column() / Config::kColumnRun));
         float row_scale[2];
         if constexpr (Config::kOneRowScale) {
-          row_scale[0] = row_scale[1] =
-              load_shared_float(row_scales + 4 * part * Config::kRowScaleStride);
+          row_scale[0] = row_scale[1] = load_shared_float(scales);
         } else {
-          const SharedAddress first =
-              row_scales + 4 * (part * Config::kRowScaleStride + thread.row(wave));
-          row_scale[0] = load_shared_float(first);
-          row_scale[1] = load_shared_float(first + 4 * 8);
+          row_scale[0] = load_shared_float(scales + 16 * thread.row(wave));
+          row_scale[1] = load_shared_float(scales + 16 * (thread.row(wave) + 8));
         }
         if constexpr (Config::kColumnRun != 1) {
           if (wave == 0) {
 #pragma unroll
             for (int i = 0; i < Config::kGroupColumnScales; ++i) {
-              run_scale[i] = load_shared_float(part_column_scales + 4 * i);
+              run_scale[i] = load_shared_float(column_scales + 16 * i);
             }
           }
         }
         wgmma_wait<0>();
         Mma::keep(partial);
-        const bool last = part == Config::kParts - 1 && wave == Config::kWaves - 1;
-        if (last && Config::kColumnRun != 1) {
-          release_stage(shared, cursor.stage, thread.lane);
+        if (wave == Config::kWaves - 1 && last_part) {
+          consumer.release_tile();
         }
-        promote(acc[wave], partial, row_scale, run_scale, part_column_scales);
-        if (last && Config::kColumnRun == 1) {
-          release_stage(shared, cursor.stage, thread.lane);
-        }
+        promote(acc[wave], partial, row_scale, run_scale, column_scales);
+      }
+      if (last_part) {
+        break;
       }
     }
-    cursor.next();
+    consumer.tiles.next();
   }
+  consumer.release_scales();
 }
 
 // ---- stores -------------------------------------------------------------------------------------
 
 using Output = OutputStorage<Spec::kOut>::Type;
 
-// One output, if it exists.
-__device__ __forceinline__ void store_one(Output* out, long long ldo, int m, int row_m,
-                                          int column_n, float value) {
+// One output of the row that starts at `line`, if it exists.
+__device__ __forceinline__ void store_one(Output* line, int m, int row_m, int column_n,
+                                          float value) {
   if (row_m < m && column_n < Spec::kN) {
-    out[row_m * ldo + column_n] = convert_output<Spec::kOut>(value);
+    line[column_n] = convert_output<Spec::kOut>(value);
   }
 }
 
@@ -552,48 +603,52 @@ __device__ __forceinline__ void store_one(Output* out, long long ldo, int m, int
 // 4 columns of one of two blocks and the quad writes 32 bytes in a row.
 __device__ __forceinline__ void store_rows(const GemmParams& p, int m, TileOrigin tile,
                                            const MathThread& thread, const Accumulators& acc) {
-  Output* out = static_cast<Output*>(p.out);
+  constexpr bool kWholeTiles = Spec::kN % Spec::kTileN == 0;  // no column tail
+  const bool odd = thread.lane % 2 != 0;
 #pragma unroll
   for (int wave = 0; wave < Config::kWaves; ++wave) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = tile.row + thread.row(wave) + 8 * half;
+      const int first = tile.column + thread.column(0);
+      const int quad_column =
+          tile.column + thread.first_column() + (odd ? 8 : 0) + 4 * (thread.lane % 4 / 2);
+      Output* line = static_cast<Output*>(p.out) + row * p.ldo;
+      Output* quad_line = one_address(line + quad_column);
+      Output* pair_line = one_address(line + first);
 #pragma unroll
       for (int block = 0; block < Config::kGroupColumns / 8; block += 2) {
         const float* v = &acc[wave][4 * block + 2 * half];
         if constexpr (Spec::kStoreVector == 0) {
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            const int column = tile.column + thread.column(block + i / 2) + i % 2;
-            store_one(out, p.ldo, m, row, column, v[4 * (i / 2) + i % 2]);
+            store_one(line, m, row, first + 8 * (block + i / 2) + i % 2, v[4 * (i / 2) + i % 2]);
           }
         } else if constexpr (Spec::kOut == kF32) {
 #pragma unroll
           for (int i = 0; i < 2; ++i) {
-            const int column = tile.column + thread.column(block + i);
-            if (row < m && column + 1 < Spec::kN) {
-              store_global(out + row * p.ldo + column, make_float2(v[4 * i], v[4 * i + 1]));
-            } else {
-              store_one(out, p.ldo, m, row, column, v[4 * i]);
+            const int column = first + 8 * (block + i);
+            const bool whole = kWholeTiles || column + 1 < Spec::kN;
+            store_global_if(row < m && whole, pair_line + 8 * (block + i),
+                            make_uint2(__float_as_uint(v[4 * i]), __float_as_uint(v[4 * i + 1])));
+            if (!whole) {
+              store_one(line, m, row, column, v[4 * i]);
             }
           }
         } else {
-          const bool odd = thread.lane % 2 != 0;
           const unsigned own[2] = {pack_outputs<Spec::kOut>(v[0], v[1]),
                                    pack_outputs<Spec::kOut>(v[4], v[5])};
           const unsigned received = __shfl_xor_sync(0xffffffffu, odd ? own[0] : own[1], 1);
           const uint2 words = odd ? make_uint2(received, own[1]) : make_uint2(own[0], received);
-          const int column = tile.column + thread.first_column() + 8 * (block + (odd ? 1 : 0)) +
-                             4 * (thread.lane % 4 / 2);
-          Output* destination = out + row * p.ldo + column;
-          if (row < m && column + 3 < Spec::kN) {
-            store_global(destination, words);
-          } else if (row < m) {
+          const int column = quad_column + 8 * block;
+          const bool whole = kWholeTiles || column + 3 < Spec::kN;
+          store_global_if(row < m && whole, quad_line + 8 * block, words);
+          if constexpr (!kWholeTiles) {
 #pragma unroll
             for (int i = 0; i < 3; ++i) {
-              if (column + i < Spec::kN) {
-                const unsigned word = i < 2 ? words.x : words.y;
-                destination[i] = static_cast<Output>(word >> (16 * (i % 2)));
+              const unsigned word = i < 2 ? words.x : words.y;
+              if (!whole && row < m && column + i < Spec::kN) {
+                line[column + i] = static_cast<Output>(word >> (16 * (i % 2)));
               }
             }
           }
@@ -618,8 +673,8 @@ __device__ __forceinline__ void store_columns(const GemmParams& p, int m, TileOr
         const float* v = &acc[wave][4 * block + 2 * half];
         const int column = tile.column + thread.column(block);
         if constexpr (Spec::kStoreVector == 0 || Spec::kOut == kF32) {
-          store_one(out, p.ldo, m, column, row, v[0]);
-          store_one(out, p.ldo, m, column + 1, row, v[1]);
+          store_one(out + column * p.ldo, m, column, row, v[0]);
+          store_one(out + (column + 1) * p.ldo, m, column + 1, row, v[1]);
         } else {
           const bool odd = thread.lane / 4 % 2 != 0;
           const float received = __shfl_xor_sync(0xffffffffu, odd ? v[0] : v[1], 4);
@@ -630,7 +685,7 @@ __device__ __forceinline__ void store_columns(const GemmParams& p, int m, TileOr
           if (row_m < m && column_n + 1 < Spec::kN) {
             store_global(out + row_m * p.ldo + column_n, pack_outputs<Spec::kOut>(low, high));
           } else {
-            store_one(out, p.ldo, m, row_m, column_n, low);
+            store_one(out + row_m * p.ldo, m, row_m, column_n, low);
           }
         }
       }
@@ -684,7 +739,8 @@ __device__ __forceinline__ void reduce_partials(const Shared& shared, const Gemm
       sum.w += part[split].w;
     }
     const int n = first_n + column_n;
-    Output* destination = out + (first_m + row_m) * p.ldo + n;
+    Output* line = out + (first_m + row_m) * p.ldo;
+    Output* destination = line + n;
     if (Spec::kStoreVector != 0 && n + 3 < Spec::kN) {
       if constexpr (Spec::kOut == kF32) {
         store_global(destination, sum);
@@ -693,10 +749,10 @@ __device__ __forceinline__ void reduce_partials(const Shared& shared, const Gemm
                                              pack_outputs<Spec::kOut>(sum.z, sum.w)));
       }
     } else {
-      store_one(out, p.ldo, m, first_m + row_m, n, sum.x);
-      store_one(out, p.ldo, m, first_m + row_m, n + 1, sum.y);
-      store_one(out, p.ldo, m, first_m + row_m, n + 2, sum.z);
-      store_one(out, p.ldo, m, first_m + row_m, n + 3, sum.w);
+      store_one(line, m, first_m + row_m, n, sum.x);
+      store_one(line, m, first_m + row_m, n + 1, sum.y);
+      store_one(line, m, first_m + row_m, n + 2, sum.z);
+      store_one(line, m, first_m + row_m, n + 3, sum.w);
     }
   }
   __syncwarp();
@@ -704,7 +760,7 @@ __device__ __forceinline__ void reduce_partials(const Shared& shared, const Gemm
 
 __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& p, const Walk& walk,
                                         int m, const MathThread& thread) {
-  Cursor cursor;
+  Consumer consumer(shared, thread.lane);
   Accumulators acc;
   float partial[Config::kRegisters];
 #pragma unroll
@@ -713,7 +769,7 @@ __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& 
   }
   for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
     const TileOrigin tile = walk.at(unit);
-    multiply_tile(shared, walk, thread, cursor, partial, acc);
+    multiply_tile(walk, thread, consumer, partial, acc);
     if constexpr (Spec::kSplitK > 1) {
       named_barrier_sync(1, Config::kMathThreads);  // no warpgroup still reads the stages
       write_partials(shared, thread, acc);
@@ -741,6 +797,10 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
     for (int stage = 0; stage < Spec::kStages; ++stage) {
       mbarrier_init(shared.full(stage), Config::kFullArrivals);
       mbarrier_init(shared.empty(stage), Config::kEmptyArrivals);
+    }
+    for (int slot = 0; slot < Config::kScaleSlots; ++slot) {
+      mbarrier_init(shared.scales_full(slot), 32);
+      mbarrier_init(shared.scales_empty(slot), Config::kMathWarps);
     }
     mbarrier_init_fence();
   }

@@ -32,13 +32,15 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx(SharedAddress barrier,
                : "memory");
 }
 
-// Arrives on the barrier at the same offset in the shared memory of another CTA of the cluster.
+// Arrives on the barrier at the same offset in the shared memory of a CTA of the cluster. Releases
+// no more than the default scope, this CTA: enough to say that a stage may be overwritten, not to
+// hand over data (a wider release costs a GPU-wide memory barrier).
 __device__ __forceinline__ void mbarrier_arrive_remote(SharedAddress barrier, unsigned cta_rank) {
   asm volatile(
       "{\n"
       ".reg .b32 remote;\n"
       "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
       "}\n" ::"r"(barrier),
       "r"(cta_rank)
       : "memory");
@@ -68,22 +70,6 @@ __device__ __forceinline__ bool mbarrier_try_wait(SharedAddress barrier, unsigne
 __device__ __forceinline__ void mbarrier_wait(SharedAddress barrier, unsigned parity) {
   while (!mbarrier_try_wait(barrier, parity)) {
   }
-}
-
-// The same where arrivals come from other CTAs of the cluster.
-__device__ __forceinline__ void mbarrier_wait_cluster(SharedAddress barrier, unsigned parity) {
-  unsigned done;
-  do {
-    asm volatile(
-        "{\n"
-        ".reg .pred p;\n"
-        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, p;\n"
-        "}\n"
-        : "=r"(done)
-        : "r"(barrier), "r"(parity)
-        : "memory");
-  } while (done == 0);
 }
 
 // Orders this thread's ordinary shared-memory accesses before later ones by the async proxy (TMA,

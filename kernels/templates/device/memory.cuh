@@ -39,16 +39,31 @@ __device__ __forceinline__ float4 load_cluster_float4(SharedAddress address, uns
   return value;
 }
 
+// Keeps the compiler from computing each neighbour of an address anew.
+template <typename T>
+__device__ __forceinline__ T* one_address(T* pointer) {
+  asm volatile("" : "+l"(pointer));
+  return pointer;
+}
+
+// A store without a branch.
+__device__ __forceinline__ void store_global_if(bool condition, void* address, uint2 words) {
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "setp.ne.b32 p, %0, 0;\n"
+      "@p st.global.v2.b32 [%1], {%2, %3};\n"
+      "}\n" ::"r"(static_cast<int>(condition)),
+      "l"(__cvta_generic_to_global(address)), "r"(words.x), "r"(words.y)
+      : "memory");
+}
+
 __device__ __forceinline__ void store_global(void* address, unsigned word) {
   *static_cast<unsigned*>(address) = word;
 }
 
 __device__ __forceinline__ void store_global(void* address, uint2 words) {
   *static_cast<uint2*>(address) = words;
-}
-
-__device__ __forceinline__ void store_global(void* address, float2 values) {
-  *static_cast<float2*>(address) = values;
 }
 
 __device__ __forceinline__ void store_global(void* address, float4 values) {

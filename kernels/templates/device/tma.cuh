@@ -92,6 +92,14 @@ __device__ __forceinline__ void cp_async_4(SharedAddress destination, const void
                : "memory");
 }
 
+// The same with 16 bytes, past L1.
+__device__ __forceinline__ void cp_async_16(SharedAddress destination, const void* source,
+                                            unsigned bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination),
+               "l"(__cvta_generic_to_global(source)), "r"(bytes)
+               : "memory");
+}
+
 __device__ __forceinline__ void cp_async_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
