@@ -12,6 +12,7 @@
 
 #include "device/memory.cuh"
 #include "device/sm100_pipeline.cuh"
+#include "device/sm100_split.cuh"
 #include "device/sm100_store.cuh"
 
 namespace sm100 {
@@ -47,11 +48,8 @@ struct Exact {
   static constexpr int kSlabs = kColumnTiles + Spec::kStages * Geometry::kColumnBytes;
   static constexpr int kRowSlabBytes =
       Geometry::kSwap ? 0 : Spec::kEpilogueWarps * kSlabsPerWarp * kSlabBytes;
-  static_assert(Spec::kSplitK == 1 || Geometry::kSwap, "K is split for swapped operands only");
-  static constexpr int kExchangeBytes =
-      Spec::kSplitK == 1 ? 0 : Geometry::kColumns * Geometry::kLanes * 4;
   static constexpr int kScales =
-      kSlabs + (kRowSlabBytes > kExchangeBytes ? kRowSlabBytes : kExchangeBytes);
+      kSlabs + (kRowSlabBytes > SplitExchange::kBytes ? kRowSlabBytes : SplitExchange::kBytes);
   static constexpr int kBarriers = kScales + Spec::kScaleStages * kScaleFloats * 4;
   static constexpr int kFull = kBarriers;
   static constexpr int kEmpty = kFull + 8 * Spec::kStages;
@@ -234,54 +232,6 @@ struct Promotion {
   }
 };
 
-// Splits of K meet across their cluster: CTA r adds up the columns r, r + splits, ... of all of
-// them in the order of rank, so that a sum never depends on who was first. Each CTA's partial sums
-// stay in its own shared memory; `exchanged` tells every CTA that all are written, `consumed` that
-// all were read and may be overwritten by the next tile's.
-__device__ __forceinline__ void arrive_everywhere(SharedAddress barrier, int lane) {
-  __syncwarp();
-  if (lane < Spec::kSplitK) mbarrier_arrive_remote(barrier, lane);
-}
-
-__device__ __forceinline__ void reduce_splits(const GemmParams& p, const Promotion& mine,
-                                              SharedAddress shared, const Tile& tile, int rank,
-                                              int lane, int lane_in_tile, int first_column,
-                                              unsigned parity) {
-  const SharedAddress exchange = shared + Exact::kSlabs;
-  mbarrier_wait_cluster(shared + Exact::kConsumed, parity ^ 1);
-#pragma unroll
-  for (int j = 0; j < Exact::kWarpColumns; j += 2) {
-    float low, high;
-    unpack(mine.sum[j / 2], low, high);
-    const SharedAddress to = exchange + 4 * ((first_column + j) * Geometry::kLanes + lane_in_tile);
-    asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(low) : "memory");
-    asm volatile("st.shared.f32 [%0], %1;" ::"r"(to + 4 * Geometry::kLanes), "f"(high) : "memory");
-  }
-  arrive_everywhere(shared + Exact::kExchanged, lane);
-  mbarrier_wait_cluster(shared + Exact::kExchanged, parity);
-  for (int j = rank; j < Exact::kWarpColumns; j += Spec::kSplitK) {
-    const int column = first_column + j;
-    const SharedAddress at = exchange + 4 * (column * Geometry::kLanes + lane_in_tile);
-    float total = 0;
-#pragma unroll
-    for (int r = 0; r < Spec::kSplitK; ++r) {
-      float part;
-      asm volatile(
-          "{\n"
-          ".reg .b32 remote;\n"
-          "mapa.shared::cluster.u32 remote, %1, %2;\n"
-          "ld.shared::cluster.f32 %0, [remote];\n"
-          "}\n"
-          : "=f"(part)
-          : "r"(at), "r"(r)
-          : "memory");
-      total = r == 0 ? part : total + part;
-    }
-    store_transposed(p, tile.column0 + column, tile.lane0 + lane_in_tile, total);
-  }
-  arrive_everywhere(shared + Exact::kConsumed, lane);
-}
-
 __device__ __forceinline__ void promote(const GemmParams& p, SharedAddress shared, const Walk& walk,
                                         StepRange range, int rank, int epilogue_warp, int lane) {
   const int lane_in_tile = epilogue_warp % 4 * 32 + lane;
@@ -293,7 +243,8 @@ __device__ __forceinline__ void promote(const GemmParams& p, SharedAddress share
   StageCursor<Exact::kAccumulators> accumulator;
   StageCursor<Spec::kScaleStages> scale_stage;
   Promotion promotion;
-  unsigned exchange_parity = 0;
+  SplitExchange exchange = {shared + Exact::kSlabs, shared + Exact::kExchanged,
+                            shared + Exact::kConsumed};
   const int blocks =
       ceil_div(range.end, Geometry::kStepsPerGroup) - range.begin / Geometry::kStepsPerGroup;
   for (int t = walk.first; t < walk.tiles; t += walk.step) {
@@ -326,9 +277,12 @@ __device__ __forceinline__ void promote(const GemmParams& p, SharedAddress share
       scale_stage.next();
     }
     if constexpr (Spec::kSplitK > 1) {
-      reduce_splits(p, promotion, shared, tile, rank, lane, lane_in_tile, first_column,
-                    exchange_parity);
-      exchange_parity ^= 1;
+      float sum[Exact::kWarpColumns];
+#pragma unroll
+      for (int j = 0; j < Exact::kWarpColumns; j += 2) {
+        unpack(promotion.sum[j / 2], sum[j], sum[j + 1]);
+      }
+      exchange.reduce(p, sum, tile, rank, lane, lane_in_tile, first_column);
     } else if constexpr (Geometry::kSwap) {
 #pragma unroll
       for (int j = 0; j < Exact::kWarpColumns; j += 2) {
@@ -369,7 +323,7 @@ __device__ __forceinline__ void run(const GemmParams& p) {
                   Spec::kEpilogueWarps * Geometry::kPair);
     init_barriers(shared + Exact::kScaleFull, Spec::kScaleStages, 32);
     init_barriers(shared + Exact::kScaleEmpty, Spec::kScaleStages, Spec::kEpilogueWarps);
-    init_barriers(shared + Exact::kExchanged, 2, Spec::kEpilogueWarps * Spec::kSplitK);
+    init_barriers(shared + Exact::kExchanged, 2, SplitExchange::kArrivals);
     mbarrier_init_fence();
   }
   if (warp == kScaleWarp) {

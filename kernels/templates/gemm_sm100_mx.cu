@@ -11,6 +11,7 @@
 #endif
 
 #include "device/sm100_pipeline.cuh"
+#include "device/sm100_split.cuh"
 #include "device/sm100_store.cuh"
 
 namespace sm100 {
@@ -31,7 +32,6 @@ struct Scaled {
   static constexpr int kAllocatedColumns = allocated_columns(kUsedColumns);
   static_assert(kAccumulators >= 1 && kUsedColumns <= 512,
                 "accumulators and scales in 512 columns of tensor memory");
-  static_assert(Spec::kSplitK == 1, "K isn't split");
 
   static constexpr int kWarpColumns = Geometry::kColumns / (Spec::kEpilogueWarps / 4);
   static_assert(kWarpColumns % 16 == 0, "an epilogue warp reads 16 columns at a time");
@@ -40,13 +40,17 @@ struct Scaled {
   static constexpr int kLaneTiles = 0;
   static constexpr int kColumnTiles = kLaneTiles + Spec::kStages * Geometry::kLaneBytes;
   static constexpr int kSlabs = kColumnTiles + Spec::kStages * Geometry::kColumnBytes;
+  static constexpr int kRowSlabBytes =
+      Geometry::kSwap ? 0 : Spec::kEpilogueWarps * kSlabsPerWarp * kSlabBytes;
   static constexpr int kScales =
-      kSlabs + (Geometry::kSwap ? 0 : Spec::kEpilogueWarps * kSlabsPerWarp * kSlabBytes);
+      kSlabs + (kRowSlabBytes > SplitExchange::kBytes ? kRowSlabBytes : SplitExchange::kBytes);
   static constexpr int kFull = kScales + Spec::kStages * kScaleBlocks * kScaleBlockBytes;
   static constexpr int kEmpty = kFull + 8 * Spec::kStages;
   static constexpr int kAccumulatorFull = kEmpty + 8 * Spec::kStages;
   static constexpr int kAccumulatorEmpty = kAccumulatorFull + 8 * kAccumulators;
-  static constexpr int kTensorMemory = kAccumulatorEmpty + 8 * kAccumulators;
+  static constexpr int kExchanged = kAccumulatorEmpty + 8 * kAccumulators;
+  static constexpr int kConsumed = kExchanged + 8;
+  static constexpr int kTensorMemory = kConsumed + 8;
   static constexpr int kSharedBytes = kTensorMemory + 16;
   static_assert(kSharedBytes == Spec::kSharedBytes, "the planner's sum differs from the kernel's");
 
@@ -55,7 +59,7 @@ struct Scaled {
 
 // One thread of the MMA warp; in a pair, the leader's only.
 __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress shared,
-                                         const Walk& walk) {
+                                         const Walk& walk, StepRange range) {
   const unsigned tensor_memory = tensor_memory_base(shared + Scaled::kTensorMemory);
   StageCursor<Spec::kStages> stage;
   StageCursor<Scaled::kAccumulators> accumulator;
@@ -68,7 +72,7 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
       mbarrier_wait(accumulator_empty, accumulator.phase ^ 1);
     }
     const unsigned d = tensor_memory + accumulator.stage * Scaled::kAccumulatorStride;
-    for (int step = 0; step < Geometry::kSteps; step += Geometry::kStepsPerStage) {
+    for (int step = range.begin; step < range.end; step += Geometry::kStepsPerStage) {
       if constexpr (Geometry::kPair == 2) {
         mbarrier_wait_cluster(stages.full + 8 * stage.stage, stage.phase);
       } else {
@@ -90,12 +94,12 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
       unsigned long long column_tile = tcgen05::operand_descriptor(stages.column_tile(stage.stage));
 #pragma unroll
       for (int i = 0; i < Geometry::kStepsPerStage; ++i) {
-        if (step + i < Geometry::kSteps) {
+        if (step + i < range.end) {
           const unsigned descriptor = tcgen05::mxf8f6f4_descriptor(
               Geometry::kTypeLane, Geometry::kTypeColumn, Geometry::kLanes * Geometry::kPair,
               Geometry::kColumns, i);
           tcgen05::mma_mxf8f6f4<Geometry::kPair>(d, lane_tile, column_tile, descriptor, lane_scales,
-                                                 column_scales, step + i != 0);
+                                                 column_scales, step + i != range.begin);
           lane_tile += tcgen05::kDescriptorStepPer32Bytes;
           column_tile += tcgen05::kDescriptorStepPer32Bytes;
         }
@@ -157,20 +161,21 @@ __device__ __forceinline__ unsigned scale_word(const unsigned (&raw)[kTouched], 
 // in flight while the words of the kBatch stages before them are written.
 __device__ __forceinline__ void write_scales(const ScaleSource& lane_source,
                                              const ScaleSource& column_source, const Stages& stages,
-                                             SharedAddress words, const Walk& walk, int half,
-                                             int lane) {
+                                             SharedAddress words, const Walk& walk, StepRange range,
+                                             int half, int lane) {
   constexpr int kGroupSteps = Geometry::kStepsPerGroup;
   // Scale blocks that one stage of four steps can touch.
   constexpr int kTouched = kGroupSteps == 1 ? 4 : kGroupSteps % 4 == 0 ? 1 : 2;
   constexpr int kBatch = 4 / kTouched;
-  constexpr int kStageCount = ceil_div(Geometry::kSteps, Geometry::kStepsPerStage);
+  const int first = range.begin / Geometry::kStepsPerStage;
+  const int last = ceil_div(range.end, Geometry::kStepsPerStage);
   constexpr int kRows = 2 * Scaled::kScaleBlocks;  // of one thread
 
   unsigned current[kBatch][kTouched][kRows];
   unsigned next[kBatch][kTouched][kRows];
   StageCursor<Spec::kStages> ring;
-  int stage = 0;
-  int next_stage = 0;
+  int stage = first;
+  int next_stage = first;
   bool loaded = false;
   for (int t = walk.first; loaded || t < walk.tiles;) {
     if (t < walk.tiles) {
@@ -195,7 +200,7 @@ __device__ __forceinline__ void write_scales(const ScaleSource& lane_source,
     if (loaded) {
 #pragma unroll
       for (int b = 0; b < kBatch; ++b) {
-        if (stage + b < kStageCount) {
+        if (stage + b < last) {
           mbarrier_wait(stages.empty + 8 * ring.stage, ring.phase ^ 1);
           // Row 32 c + l of a block of 128 is word c of the 16 bytes of l.
           const SharedAddress to = words +
@@ -230,8 +235,8 @@ __device__ __forceinline__ void write_scales(const ScaleSource& lane_source,
     loaded = t < walk.tiles;
     stage = next_stage;
     next_stage += kBatch;
-    if (next_stage >= kStageCount) {
-      next_stage = 0;
+    if (next_stage >= last) {
+      next_stage = first;
       t += walk.step;
     }
 #pragma unroll
@@ -246,7 +251,7 @@ __device__ __forceinline__ void write_scales(const ScaleSource& lane_source,
 }
 
 __device__ __forceinline__ void convert(const GemmParams& p, SharedAddress shared, const Walk& walk,
-                                        int epilogue_warp, int lane) {
+                                        int rank, int epilogue_warp, int lane) {
   const int lane_in_tile = epilogue_warp % 4 * 32 + lane;
   const int first_column = epilogue_warp / 4 * Scaled::kWarpColumns;
   // Tensor-memory addresses: lane in the upper half, column in the lower (PTX ISA 9.7.16.1).
@@ -254,8 +259,11 @@ __device__ __forceinline__ void convert(const GemmParams& p, SharedAddress share
                        ((epilogue_warp % 4 * 32) << 16) + first_column;
   RowStore store(p, shared + Scaled::kSlabs + epilogue_warp * kSlabsPerWarp * kSlabBytes, lane);
   StageCursor<Scaled::kAccumulators> accumulator;
-  constexpr int kWidth =
-      Scaled::kWarpColumns % kSlabColumns == 0 ? static_cast<int>(kSlabColumns) : 16;
+  SplitExchange exchange = {shared + Scaled::kSlabs, shared + Scaled::kExchanged,
+                            shared + Scaled::kConsumed};
+  constexpr int kWidth = Spec::kSplitK > 1                          ? Scaled::kWarpColumns
+                         : Scaled::kWarpColumns % kSlabColumns == 0 ? static_cast<int>(kSlabColumns)
+                                                                    : 16;
   constexpr int kLoad = kWidth % 32 == 0 ? 32 : 16;
   for (int t = walk.first; t < walk.tiles; t += walk.step) {
     const Tile tile = walk.at(t);
@@ -285,7 +293,9 @@ __device__ __forceinline__ void convert(const GemmParams& p, SharedAddress share
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) value[j] = __uint_as_float(bits[j / kLoad][j % kLoad]);
       const int column = first_column + c;
-      if constexpr (Geometry::kSwap) {
+      if constexpr (Spec::kSplitK > 1) {
+        exchange.reduce(p, value, tile, rank, lane, lane_in_tile, column);
+      } else if constexpr (Geometry::kSwap) {
 #pragma unroll
         for (int j = 0; j < kWidth; ++j) {
           store_transposed(p, tile.column0 + column + j, tile.lane0 + lane_in_tile, value[j]);
@@ -315,6 +325,7 @@ __device__ __forceinline__ void run(const GemmParams& p) {
     init_barriers(shared + Scaled::kAccumulatorFull, Scaled::kAccumulators, 1);
     init_barriers(shared + Scaled::kAccumulatorEmpty, Scaled::kAccumulators,
                   Spec::kEpilogueWarps * Geometry::kPair);
+    init_barriers(shared + Scaled::kExchanged, 2, SplitExchange::kArrivals);
     mbarrier_init_fence();
   }
   if (warp == kScaleWarp) {
@@ -326,19 +337,19 @@ __device__ __forceinline__ void run(const GemmParams& p) {
   const Walk walk(p, rank);
   const StepRange range = step_range(rank);
   if (warp >= kFirstEpilogueWarp && warp < Roles::kFirstFeedWarp) {
-    convert(p, shared, walk, warp - kFirstEpilogueWarp, lane);
+    convert(p, shared, walk, rank, warp - kFirstEpilogueWarp, lane);
   } else if (warp == kTmaWarp) {
     if constexpr (Roles::kAnyTma) {
       if (elect_one()) produce_by_tma(p, stages, walk, range, rank);
     }
   } else if (warp == kMmaWarp) {
-    if ((Geometry::kPair == 1 || rank == 0) && elect_one()) multiply(stages, shared, walk);
+    if ((Geometry::kPair == 1 || rank == 0) && elect_one()) multiply(stages, shared, walk, range);
   } else if (warp == kScaleWarp || warp == kSpareWarp) {
     const ScaleSource a = {p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k, problem_m(p), 1};
     const ScaleSource b = {p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k, Spec::kN,
                            Spec::kGroupN};
     const SharedAddress words = shared + Scaled::kScales;
-    write_scales(Geometry::kSwap ? b : a, Geometry::kSwap ? a : b, stages, words, walk,
+    write_scales(Geometry::kSwap ? b : a, Geometry::kSwap ? a : b, stages, words, walk, range,
                  warp - kScaleWarp, lane);
   } else {
     if constexpr (Roles::kAnyFeed) {

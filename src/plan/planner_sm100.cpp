@@ -89,11 +89,11 @@ int stage_bytes(const Choice& c) {
 int fixed_bytes(const Choice& c, int group_n) {
   const int slabs = c.swap ? 0 : c.epilogue_warps * kSlabsPerWarp * kSlabBytes;
   const int exchange = c.split == 1 ? 0 : c.columns * kLanes * 4;
-  int bytes = std::max(slabs, exchange) + 16 * c.accumulators + 16;
+  int bytes = std::max(slabs, exchange) + 16 * c.accumulators + 32;
   if (c.family == KernelFamily::kSm100) {
     const int scales =
         kLanes + static_cast<int>(ceil_div(c.columns / scale_run(c, group_n), 4)) * 4;
-    bytes += kScaleStages * (scales * 4 + 16) + 16;
+    bytes += kScaleStages * (scales * 4 + 16);
   }
   return bytes;
 }
@@ -182,7 +182,7 @@ std::vector<Choice> choices(KernelFamily family, const Inputs& in) {
           if (pair == 2 && (columns % 32 != 0 || !in.feeds_tma() || split > 1)) continue;
           if (force.cluster && *force.cluster != pair * split) continue;
           if (force.split_k && *force.split_k != split) continue;
-          if (split > 1 && (!swap || !exact || p.batch_invariant || !split_fits(p, split))) {
+          if (split > 1 && (!swap || p.batch_invariant || !split_fits(p, split))) {
             continue;
           }
           Choice c;
@@ -377,7 +377,7 @@ Result<GemmPlan> plan_sm100(const PlannerInput& input) {
         "overrides: no kernel has that combination; tiles are 128 x 16..256 or, with swapped "
         "operands, 16..128 x 128, in steps of 16; clusters of 2 need TMA-legal rows; k is split 2, "
         "4 "
-        "or 8 ways for swapped operands with fp32 scales");
+        "or 8 ways for swapped operands");
   }
   // Among equals the first: fewer CTAs a cluster, narrower tiles.
   const Choice best =

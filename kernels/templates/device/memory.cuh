@@ -25,6 +25,20 @@ __device__ __forceinline__ void store_shared(SharedAddress address, unsigned wor
 }
 
 // From the same offset in the shared memory of a CTA of the cluster (PTX ISA "mapa").
+__device__ __forceinline__ float load_cluster_float(SharedAddress address, unsigned cta_rank) {
+  float value;
+  asm volatile(
+      "{\n"
+      ".reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %1, %2;\n"
+      "ld.shared::cluster.f32 %0, [remote];\n"
+      "}\n"
+      : "=f"(value)
+      : "r"(address), "r"(cta_rank)
+      : "memory");
+  return value;
+}
+
 __device__ __forceinline__ float4 load_cluster_float4(SharedAddress address, unsigned cta_rank) {
   float4 value;
   asm volatile(

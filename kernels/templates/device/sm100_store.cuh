@@ -6,6 +6,7 @@
 #pragma once
 
 #include "device/convert.cuh"
+#include "device/memory.cuh"
 #include "device/sm100_geometry.cuh"
 #include "device/tma.cuh"
 

@@ -29,5 +29,5 @@ struct Spec {
   static constexpr int kAccumulators = 2;
   static constexpr int kScaleStages = 1;
   static constexpr int kThreads = 256;
-  static constexpr int kSharedBytes = 201856;
+  static constexpr int kSharedBytes = 201872;
 };

@@ -79,6 +79,7 @@ std::vector<Case> cases() {
       Case("hardware_scales_straddle", 4096, 4096, 7168).pow2().groups(1, 96),
       Case("hardware_scales_widest", 4096, 4096, 7168).pow2().tile(128, 256, 2),
       Case("hardware_scales_swapped", 16, 4096, 7168).pow2(),
+      Case("hardware_scales_split", 64, 2112, 7168).pow2().tile(64, 128, 4, 4),
       Case("hardware_scales_plain", 83, 576, 3883).pow2(),
   };
 }
