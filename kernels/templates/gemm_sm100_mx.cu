@@ -224,7 +224,7 @@ __device__ __forceinline__ void write_scales(const ScaleSource& lane_source,
           }
           fence_proxy_async_shared();
           if constexpr (Geometry::kPair == 2) {
-            mbarrier_arrive_remote(stages.full + 8 * ring.stage, 0);
+            mbarrier_arrive_remote_release(stages.full + 8 * ring.stage, 0);
           } else {
             mbarrier_arrive(stages.full + 8 * ring.stage);
           }

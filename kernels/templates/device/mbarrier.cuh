@@ -72,6 +72,35 @@ __device__ __forceinline__ void mbarrier_wait(SharedAddress barrier, unsigned pa
   }
 }
 
+// The same two for a hand-over of data between CTAs of a cluster: what the arriving thread wrote or
+// read before, the waiting thread finds done.
+__device__ __forceinline__ void mbarrier_arrive_remote_release(SharedAddress barrier,
+                                                               unsigned cta_rank) {
+  asm volatile(
+      "{\n"
+      ".reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+      "}\n" ::"r"(barrier),
+      "r"(cta_rank)
+      : "memory");
+}
+
+__device__ __forceinline__ void mbarrier_wait_cluster(SharedAddress barrier, unsigned parity) {
+  unsigned done;
+  do {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}\n"
+        : "=r"(done)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+  } while (done == 0);
+}
+
 // Orders this thread's ordinary shared-memory accesses before later ones by the async proxy (TMA,
 // wgmma, tcgen05), once a barrier has told the issuing thread (PTX ISA "membar/fence",
 // .proxy.async).

@@ -31,7 +31,8 @@ __device__ __forceinline__ unsigned load_word_within(const unsigned char* word,
                                                      const unsigned char* end) {
   if (word >= begin && word + 4 <= end) return *reinterpret_cast<const unsigned*>(word);
   unsigned value = 0;
-#pragma unroll
+// Only the two ends of a row come here.
+#pragma unroll 1
   for (int i = 0; i < 4; ++i) {
     if (word + i >= begin && word + i < end) value |= static_cast<unsigned>(word[i]) << (8 * i);
   }

@@ -23,7 +23,7 @@ struct SplitExchange {
 
   static __device__ __forceinline__ void arrive_everywhere(SharedAddress barrier, int lane) {
     __syncwarp();
-    if (lane < Spec::kSplitK) mbarrier_arrive_remote(barrier, lane);
+    if (lane < Spec::kSplitK) mbarrier_arrive_remote_release(barrier, lane);
   }
 
   // mine[j] is this thread's sum for column first_column + j. CTA r stores the columns r, r +
