@@ -28,6 +28,7 @@ struct Roles {
   static constexpr bool kAnyTma = kTmaLane || kTmaColumn;
   static constexpr bool kAnyFeed = !kTmaLane || !kTmaColumn;
   static constexpr bool kAnyCpAsync = Geometry::kFeedLane == 1 || Geometry::kFeedColumn == 1;
+  static constexpr bool kAnyPlain = Geometry::kFeedLane == 2 || Geometry::kFeedColumn == 2;
   static constexpr int kFirstFeedWarp = kFirstEpilogueWarp + Spec::kEpilogueWarps;
   static constexpr int kWarps = kFirstFeedWarp + (kAnyFeed ? kFeedWarps : 0);
   static_assert(Spec::kEpilogueWarps == 4 || Spec::kEpilogueWarps == 8,
@@ -155,21 +156,19 @@ __device__ __forceinline__ void produce_by_feed(const GemmParams& p, const Stage
     for (int block = first; block < last; ++block) {
       const int k0 = block * Spec::kTileK;
       mbarrier_wait(stages.empty + 8 * ring.stage, ring.phase ^ 1);
-      const SharedAddress lane_tile = stages.lane_tile(ring.stage);
-      const SharedAddress column_tile = stages.column_tile(ring.stage);
-      if constexpr (Geometry::kFeedLane == 1) {
-        feed_rows_cp_async<Geometry::kLanes, Spec::kK, kFeedWarps>(
-            lane_tile, lane_data, lane_ld, lane_rows(p), tile.lane0, k0, warp, lane);
-      } else if constexpr (Geometry::kFeedLane == 2) {
-        feed_rows_plain<Geometry::kLanes, Spec::kK, kFeedWarps>(
-            lane_tile, lane_data, lane_ld, lane_rows(p), tile.lane0, k0, warp, lane);
+      const FeedTile lane_tile = {stages.lane_tile(ring.stage), lane_data, lane_ld, lane_rows(p),
+                                  tile.lane0};
+      const FeedTile column_tile = {stages.column_tile(ring.stage), column_data, column_ld,
+                                    column_rows(p), tile.column0};
+      if constexpr (Roles::kAnyCpAsync) {
+        feed_rows<true, Geometry::kFeedLane == 1 ? Geometry::kLanes : 0,
+                  Geometry::kFeedColumn == 1 ? Geometry::kColumnRows : 0, Spec::kK, kFeedWarps>(
+            lane_tile, column_tile, k0, warp, lane);
       }
-      if constexpr (Geometry::kFeedColumn == 1) {
-        feed_rows_cp_async<Geometry::kColumnRows, Spec::kK, kFeedWarps>(
-            column_tile, column_data, column_ld, column_rows(p), tile.column0, k0, warp, lane);
-      } else if constexpr (Geometry::kFeedColumn == 2) {
-        feed_rows_plain<Geometry::kColumnRows, Spec::kK, kFeedWarps>(
-            column_tile, column_data, column_ld, column_rows(p), tile.column0, k0, warp, lane);
+      if constexpr (Roles::kAnyPlain) {
+        feed_rows<false, Geometry::kFeedLane == 2 ? Geometry::kLanes : 0,
+                  Geometry::kFeedColumn == 2 ? Geometry::kColumnRows : 0, Spec::kK, kFeedWarps>(
+            lane_tile, column_tile, k0, warp, lane);
       }
       if constexpr (Roles::kAnyCpAsync) cp_async_commit();
       if (in_flight == kFeedLag) {
