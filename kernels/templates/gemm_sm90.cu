@@ -113,6 +113,7 @@ static_assert(Spec::kSplitK == 1 || (Spec::kSplitK == Spec::kCluster && Spec::kS
 static_assert(!Config::kMulticast || !Config::kCopyFeed, "only TMA multicasts");
 static_assert(Spec::kSplitK == 1 || Config::kPartialBytes <= Config::kScaleRing,
               "partials fit over the stages");
+static_assert(Config::kSharedBytes == Spec::kSharedBytes, "the planner reckons the same");
 static_assert(Config::kSharedBytes <= 232448, "PTX ISA: sm_90 has 227 KiB a CTA");
 
 struct TileOrigin {
@@ -510,6 +511,16 @@ struct Consumer {
     }
     return shared.scales(scales.stage) + 4 * (block % 4);
   }
+
+  __device__ __forceinline__ void wait_tile() const {
+    mbarrier_wait(shared.full(tiles.stage), tiles.phase);
+  }
+  // Whether the next stage is there. Asked early, the answer's latency hides behind wgmma.
+  __device__ __forceinline__ bool next_tile_is_full() const {
+    Cursor next = tiles;
+    next.next();
+    return mbarrier_test(shared.full(next.stage), next.phase);
+  }
 };
 
 __device__ __forceinline__ void multiply_tile(const Walk& walk, const MathThread& thread,
@@ -524,9 +535,12 @@ __device__ __forceinline__ void multiply_tile(const Walk& walk, const MathThread
       acc[wave][i] = 0.0f;
     }
   }
+  bool full = false;
   for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
     const int stage = consumer.tiles.stage;
-    mbarrier_wait(consumer.shared.full(stage), consumer.tiles.phase);
+    if (!full) {
+      consumer.wait_tile();
+    }
     const SharedAddress row_tile =
         consumer.shared.row_tile(stage) + thread.first_row() * Spec::kTileK;
     const unsigned long long columns =
@@ -535,10 +549,33 @@ __device__ __forceinline__ void multiply_tile(const Walk& walk, const MathThread
     for (int part = 0; part < Config::kParts; ++part) {
       const int k = k_block * Spec::kTileK + part * Config::kPartK;
       const bool last_part = part == Config::kParts - 1 || k + Config::kPartK >= Spec::kK;
-      SharedAddress scales = 0;
+      const SharedAddress scales = consumer.scales_at(k / Spec::kGroupK);
+      const SharedAddress column_scales =
+          scales + 16 * (Config::kRowScales + (Config::kColumnRun == 1
+                                                   ? thread.column(0)
+                                                   : thread.first_column() / Config::kColumnRun));
       float run_scale[Config::kGroupColumnScales];
+      if constexpr (Config::kColumnRun != 1) {
+#pragma unroll
+        for (int i = 0; i < Config::kGroupColumnScales; ++i) {
+          run_scale[i] = load_shared_float(column_scales + 16 * i);
+        }
+      }
 #pragma unroll
       for (int wave = 0; wave < Config::kWaves; ++wave) {
+        // Everything that has a latency is asked for before the products are issued: a warp may be
+        // held at a wgmma for as long as the tensor cores are busy with the other warpgroup's.
+        float row_scale[2];
+        if constexpr (Config::kOneRowScale) {
+          row_scale[0] = row_scale[1] = load_shared_float(scales);
+        } else {
+          row_scale[0] = load_shared_float(scales + 16 * thread.row(wave));
+          row_scale[1] = load_shared_float(scales + 16 * (thread.row(wave) + 8));
+        }
+        const bool last = wave == Config::kWaves - 1 && last_part;
+        if (last) {
+          full = k_block + 1 < walk.k_end() && consumer.next_tile_is_full();
+        }
         const unsigned long long rows = wgmma_descriptor(row_tile + 64 * wave * Spec::kTileK);
         wgmma_fence();
 #pragma unroll
@@ -547,32 +584,9 @@ __device__ __forceinline__ void multiply_tile(const Walk& walk, const MathThread
           Mma::run(partial, rows + advance, columns + advance, step > 0);
         }
         wgmma_commit();
-        // While the tensor cores work: the scales.
-        if (wave == 0) {
-          scales = consumer.scales_at(k / Spec::kGroupK);
-        }
-        const SharedAddress column_scales =
-            scales + 16 * (Config::kRowScales + (Config::kColumnRun == 1
-                                                     ? thread.column(0)
-                                                     : thread.first_column() / Config::kColumnRun));
-        float row_scale[2];
-        if constexpr (Config::kOneRowScale) {
-          row_scale[0] = row_scale[1] = load_shared_float(scales);
-        } else {
-          row_scale[0] = load_shared_float(scales + 16 * thread.row(wave));
-          row_scale[1] = load_shared_float(scales + 16 * (thread.row(wave) + 8));
-        }
-        if constexpr (Config::kColumnRun != 1) {
-          if (wave == 0) {
-#pragma unroll
-            for (int i = 0; i < Config::kGroupColumnScales; ++i) {
-              run_scale[i] = load_shared_float(column_scales + 16 * i);
-            }
-          }
-        }
         wgmma_wait<0>();
         Mma::keep(partial);
-        if (wave == Config::kWaves - 1 && last_part) {
+        if (last) {
           consumer.release_tile();
         }
         promote(acc[wave], partial, row_scale, run_scale, column_scales);

@@ -66,6 +66,21 @@ __device__ __forceinline__ bool mbarrier_try_wait(SharedAddress barrier, unsigne
   return done != 0;
 }
 
+// Whether the phase has completed, without waiting.
+__device__ __forceinline__ bool mbarrier_test(SharedAddress barrier, unsigned parity) {
+  unsigned done;
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n"
+      "}\n"
+      : "=r"(done)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+  return done != 0;
+}
+
 // Waits for the phase of the given parity to complete; acquires what was released into it.
 __device__ __forceinline__ void mbarrier_wait(SharedAddress barrier, unsigned parity) {
   while (!mbarrier_try_wait(barrier, parity)) {

@@ -22,6 +22,7 @@ struct Spec {
   static constexpr int kStore = 0;
   static constexpr int kCluster = 2;
   static constexpr int kSplitK = 1;
+  static constexpr int kSharedBytes = 204928;
   static constexpr int kSwap = 0;
   static constexpr int kWarpgroupRows = 2;
   static constexpr int kWarpgroupColumns = 1;
