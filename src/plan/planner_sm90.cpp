@@ -19,19 +19,22 @@ constexpr int kMaxSplit = 8;  // the largest cluster that every device can run
 // Registers of a math thread for sums and the current k-block's products; the rest of its 232 (or
 // 255 where one math warpgroup works alone) are for addresses and scales.
 constexpr int kSumRegisters = 192;
+constexpr int kSumRegistersParts = 160;  // where a stage holds several scale blocks
+constexpr int64_t kMaxSwapM = 256;       // beyond, swapping only costs
 
 // Cycles at the clock that the measurements ran at, about 1.7 GHz.
 constexpr double kMacs = 4096;           // dense FP8, of one SM
 constexpr double kTensorShare = 0.80;    // of that, with two warpgroups taking turns
 constexpr double kBlockLatency = 150;    // of a k-block in one warpgroup: barriers, wgmma, its wait
 constexpr double kPromoteColumn = 0.75;  // of one column of 64 rows
-constexpr double kHbmBytes = 19;         // of one SM's share of 4.3 TB/s
-constexpr double kL2Bytes = 40;          // into one SM
-constexpr double kCpAsyncBytes = 24;     // fed by three warps, 4 bytes a lane
-constexpr double kPlainBytes = 6;        // fed by three warps, byte by byte
-constexpr double kLaunch = 5000;         // launch, first loads, last stores
-constexpr double kStoreColumn = 5;       // of one column of 64 rows
-constexpr double kSplitOverhead = 900;   // two meetings of a cluster and the sums
+constexpr double kPromoteScaledColumn = 1.5;  // the same where each column has a scale of its own
+constexpr double kHbmBytes = 19;              // of one SM's share of 4.3 TB/s
+constexpr double kL2Bytes = 40;               // into one SM
+constexpr double kCpAsyncBytes = 24;          // fed by three warps, 4 bytes a lane
+constexpr double kPlainBytes = 6;             // fed by three warps, byte by byte
+constexpr double kLaunch = 5000;              // launch, first loads, last stores
+constexpr double kStoreColumn = 5;            // of one column of 64 rows
+constexpr double kSplitOverhead = 900;        // two meetings of a cluster and the sums
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -101,8 +104,10 @@ double estimate(const Choice& c, const Inputs& in) {
   const double parts = std::max(1.0, static_cast<double>(kTileK) / p.group_k);
   // A warpgroup multiplies, waits and promotes in turn; two of them fill the tensor cores.
   const double multiply = double{1} * c.rows * c.columns * kTileK / kMacs;
+  const bool scale_a_column = (c.swap ? 1 : p.group_n) % 8 != 0;
+  const double promote = scale_a_column ? kPromoteScaledColumn : kPromoteColumn;
   const double chain = c.waves() * (64.0 * c.group_columns() * kTileK / kMacs +
-                                    parts * (kBlockLatency + kPromoteColumn * c.group_columns()));
+                                    parts * (kBlockLatency + promote * c.group_columns()));
   const double load = feed_cycles(in.row_feed(c), double{1} * c.rows * kTileK) +
                       feed_cycles(in.column_feed(c), double{1} * c.columns * kTileK);
   const double block = std::max({multiply / kTensorShare, chain, load});
@@ -121,7 +126,8 @@ bool finish(Choice& c, const Inputs& in) {
   const PlannerInput& input = in.input;
   const GemmProblem& p = input.problem;
   const int limit = arch_info(p.arch).shared_bytes_per_cta;
-  if ((c.waves() + 1) * c.group_columns() / 2 > kSumRegisters) return false;
+  const int registers = p.group_k % kTileK == 0 ? kSumRegisters : kSumRegistersParts;
+  if ((c.waves() + 1) * c.group_columns() / 2 > registers) return false;
   if (c.group_columns() % (c.swap ? 8 : 16) != 0) return false;
   if (c.group_columns() > 64 && c.group_columns() % 16 != 0) return false;
   c.stages = kMaxStages;
@@ -152,7 +158,7 @@ std::vector<Choice> choices(const Inputs& in) {
   const int64_t k_blocks = ceil_div(p.k, kTileK);
   std::vector<Choice> list;
   for (const bool swap : {false, true}) {
-    if (swap && p.batch_invariant) continue;
+    if (swap && (p.batch_invariant || input.planned_m > kMaxSwapM)) continue;
     if (force.family && (*force.family == KernelFamily::kSm90Swap) != swap) continue;
     for (const Shape& shape : kShapes) {
       const auto forced_rows = swap ? force.tile_n : force.tile_m;
