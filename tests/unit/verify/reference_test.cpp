@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <ostream>
 #include <string>
 
 namespace jitgemm {
@@ -22,6 +23,11 @@ struct Case {
   bool column_scales = false;
   int64_t padding = 0;  // added to each leading dimension
 };
+
+// Without it GoogleTest prints the bytes of a Case, padding included.
+void PrintTo(const Case& c, std::ostream* stream) {
+  *stream << c.name;
+}
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
   return info.param.name;
