@@ -39,6 +39,7 @@ struct Modifiers {
   Space space2 = Space::kNone;              // the source space of a copy (space is its destination)
   Operation operation2 = Operation::kNone;  // a second operation word, where a form has two
   Layout layout2 = Layout::kNone;           // layout of b (layout is that of a)
+  L2Policy l2_policy2 = L2Policy::kNone;    // createpolicy's secondary priority
   uint8_t vector = 0;                       // .v2 .v4 .v8; 0 when absent
   uint8_t count = 0;                        // .x1 .. .x128; 0 when absent
   uint8_t dim = 0;                          // .1d .. .5d

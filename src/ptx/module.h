@@ -36,6 +36,8 @@ enum class SpecialRegister : uint8_t {
 };
 
 inline constexpr uint32_t kNoIndex = UINT32_MAX;
+// The form of an instruction that no row matched; never in a module that load_module() returned.
+inline constexpr uint16_t kNoForm = UINT16_MAX;
 
 struct SourcePosition {
   uint32_t line = 0;  // of the PTX text, from 1
@@ -85,7 +87,7 @@ enum class OperandRole : uint8_t { kRead, kWrite, kReadWrite };
 
 struct Instruction {
   Opcode opcode = Opcode::kTrap;
-  uint16_t form = 0;           // row of the instruction table (instruction_table.h)
+  uint16_t form = kNoForm;     // row of the instruction table (instruction_table.h)
   uint32_t guard = kNoIndex;   // predicate register of @p; kNoIndex: always executes
   bool guard_negated = false;  // @!p
   uint16_t operand_count = 0;  // slots of the form, left-out optional operands included
