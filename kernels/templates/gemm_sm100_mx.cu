@@ -171,8 +171,8 @@ __device__ __forceinline__ void write_scales(const ScaleSource& lane_source,
   const int last = ceil_div(range.end, Geometry::kStepsPerStage);
   constexpr int kRows = 2 * Scaled::kScaleBlocks;  // of one thread
 
-  unsigned current[kBatch][kTouched][kRows];
-  unsigned next[kBatch][kTouched][kRows];
+  unsigned current[kBatch][kTouched][kRows] = {};
+  unsigned next[kBatch][kTouched][kRows] = {};
   StageCursor<Spec::kStages> ring;
   int stage = first;
   int next_stage = first;

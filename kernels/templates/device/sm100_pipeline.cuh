@@ -104,6 +104,17 @@ __device__ __forceinline__ int column_row(const Tile& tile, int rank) {
   return tile.column0 + (Geometry::kPair == 2 ? rank * Geometry::kColumnRows : 0);
 }
 
+// Before a CTA ends: the tensor core's last arrivals at its barriers must find it there. Every
+// stage is empty again once each of the ring's barriers has completed the round before.
+__device__ __forceinline__ void wait_until_drained(const Stages& stages,
+                                                   StageCursor<Spec::kStages> ring) {
+#pragma unroll 1
+  for (int i = 0; i < Spec::kStages; ++i) {
+    mbarrier_wait(stages.empty + 8 * ring.stage, ring.phase ^ 1);
+    ring.next();
+  }
+}
+
 // The TMA warp, one thread: runs up to kStages ahead of the tensor core, over tile ends.
 __device__ __forceinline__ void produce_by_tma(const GemmParams& p, const Stages& stages,
                                                const Walk& walk, StepRange range, int rank) {
@@ -133,6 +144,7 @@ __device__ __forceinline__ void produce_by_tma(const GemmParams& p, const Stages
       ring.next();
     }
   }
+  wait_until_drained(stages, ring);
 }
 
 // The feed warps, for operands that TMA can't read. cp.async copies are left in flight over
@@ -190,6 +202,7 @@ __device__ __forceinline__ void produce_by_feed(const GemmParams& p, const Stage
       announced.next();
     }
   }
+  if constexpr (!Roles::kAnyTma) wait_until_drained(stages, ring);
 }
 
 // A stage is free, or an accumulator ready, once the tensor core is done with everything before.
