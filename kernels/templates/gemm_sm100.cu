@@ -189,6 +189,9 @@ struct Promotion {
   template <class Release>
   __device__ __forceinline__ void add(unsigned part, SharedAddress scales, float lane_scale,
                                       int first_column, Release release) {
+    // One scale for all of a warp's columns is the usual case.
+    constexpr bool kOneScale = Exact::kScaleRun % Exact::kWarpColumns == 0;
+    const float scale = kOneScale ? lane_scale * column_scale(scales, first_column) : lane_scale;
     unsigned value[2][kChunk];
     tcgen05::load(value[0], part);
 #pragma unroll
@@ -199,12 +202,18 @@ struct Promotion {
       } else {
         release();
       }
-      add_chunk(value[c % 2], c, scales, lane_scale, first_column + c * kChunk);
+      add_chunk<kOneScale>(value[c % 2], c, scales, scale, first_column + c * kChunk);
     }
   }
 
+  static __device__ __forceinline__ float column_scale(SharedAddress scales, int column) {
+    return load_shared_float(scales + 4 * (Geometry::kLanes + column / Exact::kScaleRun));
+  }
+
+  // `scale` is the product of both operands' where there is one, else the lane's alone.
+  template <bool kOneScale>
   __device__ __forceinline__ void add_chunk(const unsigned (&value)[kChunk], int chunk,
-                                            SharedAddress scales, float lane_scale, int column) {
+                                            SharedAddress scales, float scale, int column) {
     if constexpr (Exact::kScaleRun == 1) {
 #pragma unroll
       for (int j = 0; j < kChunk; j += 4) {
@@ -214,15 +223,13 @@ struct Promotion {
                      : "r"(scales + 4 * (Geometry::kLanes + column + j))
                      : "memory");
         unsigned long long* to = &sum[(chunk * kChunk + j) / 2];
-        fma_pair(to[0], value[j], value[j + 1], lane_scale * s[0], lane_scale * s[1]);
-        fma_pair(to[1], value[j + 2], value[j + 3], lane_scale * s[2], lane_scale * s[3]);
+        fma_pair(to[0], value[j], value[j + 1], scale * s[0], scale * s[1]);
+        fma_pair(to[1], value[j + 2], value[j + 3], scale * s[2], scale * s[3]);
       }
     } else {
 #pragma unroll
       for (int half = 0; half < kChunk; half += 16) {
-        const float s =
-            lane_scale *
-            load_shared_float(scales + 4 * (Geometry::kLanes + (column + half) / Exact::kScaleRun));
+        const float s = kOneScale ? scale : scale * column_scale(scales, column + half);
 #pragma unroll
         for (int j = half; j < half + 16; j += 2) {
           fma_pair(sum[(chunk * kChunk + j) / 2], value[j], value[j + 1], s, s);
