@@ -48,10 +48,48 @@ struct SharedPlace {
 Step locate_shared(Warp& warp, const Op& op, uint32_t lane, Space space, uint64_t address,
                    uint64_t bytes, uint64_t align, SharedPlace& place);
 
-// True when a load or store at this place may be made with one host atomic of `bytes`.
-inline bool host_atomic(const std::byte* data, uint64_t bytes) {
-  return (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) &&
-         (reinterpret_cast<uintptr_t>(data) & (bytes - 1)) == 0;
+// Copies between host buffers and simulated memory. Aligned pieces of 1, 2, 4 and 8 bytes are one
+// host atomic each, because clusters on other host threads may touch the same global memory.
+inline void copy_in(void* destination, const std::byte* source, uint64_t bytes) {
+  const uintptr_t at = reinterpret_cast<uintptr_t>(source);
+  std::byte* to = static_cast<std::byte*>(destination);
+  const auto piece = [&](auto type) {
+    using T = decltype(type);
+    for (uint64_t i = 0; i < bytes; i += sizeof(T)) {
+      const T v = __atomic_load_n(reinterpret_cast<const T*>(source + i), __ATOMIC_RELAXED);
+      std::memcpy(to + i, &v, sizeof(T));
+    }
+  };
+  if (((at | bytes) & 7) == 0) {
+    piece(uint64_t{});
+  } else if (((at | bytes) & 3) == 0) {
+    piece(uint32_t{});
+  } else if (((at | bytes) & 1) == 0) {
+    piece(uint16_t{});
+  } else {
+    piece(uint8_t{});
+  }
+}
+inline void copy_out(std::byte* destination, const void* source, uint64_t bytes) {
+  const uintptr_t at = reinterpret_cast<uintptr_t>(destination);
+  const std::byte* from = static_cast<const std::byte*>(source);
+  const auto piece = [&](auto type) {
+    using T = decltype(type);
+    for (uint64_t i = 0; i < bytes; i += sizeof(T)) {
+      T v;
+      std::memcpy(&v, from + i, sizeof(T));
+      __atomic_store_n(reinterpret_cast<T*>(destination + i), v, __ATOMIC_RELAXED);
+    }
+  };
+  if (((at | bytes) & 7) == 0) {
+    piece(uint64_t{});
+  } else if (((at | bytes) & 3) == 0) {
+    piece(uint32_t{});
+  } else if (((at | bytes) & 1) == 0) {
+    piece(uint16_t{});
+  } else {
+    piece(uint8_t{});
+  }
 }
 
 }  // namespace jitgemm::sim

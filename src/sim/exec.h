@@ -14,9 +14,9 @@ namespace jitgemm::sim {
 
 struct Choice {
   ExecuteFn execute = nullptr;
-  uint32_t flags = 0;       // OpFlags
-  uint64_t payload = 0;     // becomes Op::payload
-  std::string unsupported;  // reason, if execute is null
+  uint32_t flags = 0;         // OpFlags
+  uint64_t payload = 0;       // becomes Op::payload
+  std::string unsupported{};  // reason, if execute is null
 
   static Choice refuse(std::string reason) { return {nullptr, 0, 0, std::move(reason)}; }
 };
@@ -33,8 +33,12 @@ struct OpcodeRow {
 std::span<const OpcodeRow> integer_rows();
 std::span<const OpcodeRow> logic_rows();
 std::span<const OpcodeRow> float_rows();
+std::span<const OpcodeRow> half_rows();  // f16 and bf16 arithmetic
 std::span<const OpcodeRow> convert_rows();
+std::span<const OpcodeRow> packed_convert_rows();
 std::span<const OpcodeRow> memory_rows();
+std::span<const OpcodeRow> matrix_move_rows();  // ldmatrix, stmatrix, movmatrix
+std::span<const OpcodeRow> address_rows();      // cvta, isspacep, mapa, prefetch, ...
 std::span<const OpcodeRow> atomic_rows();
 std::span<const OpcodeRow> control_rows();
 std::span<const OpcodeRow> barrier_rows();
@@ -47,7 +51,8 @@ std::span<const OpcodeRow> wgmma_rows();
 std::span<const OpcodeRow> tcgen05_rows();
 std::span<const OpcodeRow> mma_rows();
 
-// The row of an opcode, or null: no instruction of that family is implemented.
-const OpcodeRow* find_opcode_row(ptx::Opcode opcode);
+// Asks the rows of the instruction's opcode, in the order of the lists above, for one that takes
+// it.
+Choice choose_instruction(const ptx::Function& function, const ptx::Instruction& instruction);
 
 }  // namespace jitgemm::sim

@@ -61,8 +61,8 @@ struct Split {
   int32_t frame = -1;  // innermost open reconvergence frame
   bool parked = false;
   bool waits_aligned = false;  // at an .aligned op, for the other live lanes
-  bool resuming = false;       // its wait is over; resume or retry comes next
   bool timed_out = false;      // its wait was ended by the time limit
+  LaneMask synced = 0;         // lanes for which the member-mask instruction at pc has been done
   Wait wait;
   std::vector<uint32_t> return_stack;  // call sites
 };
@@ -162,6 +162,19 @@ class Warp {
   // The lanes of the running split leave for good.
   void exit_lanes(LaneMask lanes_to_exit);
   bool finished() const { return live == 0; }
+  // The running split's lanes `taken` go to `target`, the others to the next op; they meet again at
+  // `reconverge` (kNoIndex: nowhere). Both sides must be non-empty.
+  void diverge(LaneMask taken, uint32_t target, uint32_t reconverge);
+  // A new split of this warp, runnable.
+  void add_split(uint32_t pc, LaneMask mask, int32_t frame, std::vector<uint32_t> return_stack);
+  int32_t open_frame(uint32_t reconverge, const Split& from);
+  // The lanes that wait at reconvergence points no longer wait for the missing ones. True if any
+  // did.
+  bool release_frames();
+  // barrier.cluster: lanes that arrived in the current phase, and in an earlier one without waiting
+  // yet.
+  LaneMask cluster_arrived = 0;
+  LaneMask cluster_unwaited = 0;
 
   // --- Local memory -----------------------------------------------------------------------------
   std::vector<std::byte> local;  // thread after thread
@@ -208,17 +221,13 @@ class Cta {
   std::array<NamedBarrier, 16> barriers;
   uint32_t live_warps = 0;
   uint32_t register_pool = 0;  // free registers of setmaxnreg, in units of one per thread of a warp
-  bool has_register_pool = false;
+  bool register_count_known = false;  // the kernel has .maxnreg
   std::unique_ptr<AsyncCtaState> async_state;
 
   bool finished() const { return live_warps == 0; }
   uint32_t shared_base() const { return rank << kSharedRankShift; }
-};
-
-// barrier.cluster (9.7.13.3): every thread of the cluster arrives once and waits once a phase.
-struct ClusterBarrier {
-  uint64_t phase = 0;
-  uint32_t arrived = 0;  // threads, in this phase
+  // Ends the generation of barrier i if all that it expects have arrived; after arrivals and exits.
+  void settle_barrier(uint32_t i);
 };
 
 class Cluster {
@@ -230,7 +239,7 @@ class Cluster {
   uint64_t number;  // in the grid, row-major
   std::vector<std::unique_ptr<Cta>> ctas;
   AsyncEngine engine;
-  ClusterBarrier barrier;
+  uint64_t barrier_phase = 0;  // of barrier.cluster (9.7.13.3)
   std::optional<Fault> fault;  // the first one
   uint64_t random_state = 0;   // 0 when the seed is 0
 
@@ -242,6 +251,8 @@ class Cluster {
   uint64_t effects_at_time_out = ~uint64_t{0};  // when waits last ended by their time limit
 
   bool finished() const;
+  // Ends the phase of the cluster barrier if every live thread has arrived.
+  void settle_barrier();
   // The CTA that a shared::cluster address belongs to, null if the rank does not exist.
   Cta* cta_of(uint32_t shared_address) const {
     const uint32_t rank = shared_address >> kSharedRankShift;

@@ -32,7 +32,7 @@ std::string_view space_name(Space space) {
   return "";
 }
 
-void WrittenMap::set(uint64_t offset, uint64_t bytes) {
+void WrittenMap::set_words(uint64_t offset, uint64_t bytes) {
   const uint64_t end = offset + bytes;
   for (uint64_t w = offset & ~uint64_t{63}; w < end; w += 64)
     bits_[w >> 6] |= word_mask(w, offset, end);
@@ -42,6 +42,14 @@ void WrittenMap::clear(uint64_t offset, uint64_t bytes) {
   const uint64_t end = offset + bytes;
   for (uint64_t w = offset & ~uint64_t{63}; w < end; w += 64)
     bits_[w >> 6] &= ~word_mask(w, offset, end);
+}
+
+bool WrittenMap::any(uint64_t offset, uint64_t bytes) const {
+  const uint64_t end = offset + bytes;
+  for (uint64_t w = offset & ~uint64_t{63}; w < end; w += 64) {
+    if ((bits_[w >> 6] & word_mask(w, offset, end)) != 0) return true;
+  }
+  return false;
 }
 
 uint64_t WrittenMap::first_missing(uint64_t offset, uint64_t bytes) const {
@@ -145,7 +153,7 @@ std::string GlobalMemory::describe(uint64_t address, uint64_t bytes) const {
     return text + fmt::format(", {} byte(s) before {} ({} bytes)", nearest->base - address,
                               nearest->name, nearest->bytes);
   }
-  if (distance == 0) {
+  if (address - nearest->base < nearest->bytes) {
     return text + fmt::format(", offset {} of {} ({} bytes)", address - nearest->base,
                               nearest->name, nearest->bytes);
   }

@@ -49,7 +49,14 @@ class WrittenMap {
  public:
   void resize(uint64_t bytes) { bits_.assign((bytes + 63) / 64 + 1, 0); }
   bool empty() const { return bits_.empty(); }
-  void set(uint64_t offset, uint64_t bytes);
+  void set(uint64_t offset, uint64_t bytes) {
+    const uint64_t shift = offset & 63;
+    if (bytes < 64 && shift + bytes <= 64) {
+      bits_[offset >> 6] |= ((uint64_t{1} << bytes) - 1) << shift;
+    } else {
+      set_words(offset, bytes);
+    }
+  }
   void clear(uint64_t offset, uint64_t bytes);
   bool all(uint64_t offset, uint64_t bytes) const {
     const uint64_t shift = offset & 63;
@@ -59,10 +66,12 @@ class WrittenMap {
     }
     return first_missing(offset, bytes) == ~uint64_t{0};
   }
+  bool any(uint64_t offset, uint64_t bytes) const;
   // Offset of the first byte never written, all ones if there is none.
   uint64_t first_missing(uint64_t offset, uint64_t bytes) const;
 
  private:
+  void set_words(uint64_t offset, uint64_t bytes);
   std::vector<uint64_t> bits_;
 };
 
@@ -114,9 +123,12 @@ struct SharedMemory {
   std::vector<std::byte> bytes;
   WrittenMap written;
   SharedShadow shadow;
+  WrittenMap copying;  // destinations of cp.async not completed, byte by byte; not written either
+  uint32_t copies_in_flight = 0;
 
   void resize(uint64_t size) {
     bytes.assign(size, std::byte{0});
+    copying.resize(size);
     written.resize(size);
     shadow.resize(size);
   }

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text for people: the report of a fault (who, where, what, which rule), the operands of an op in a
+// lane, and who waits for what in a deadlock.
+#pragma once
+
+#include "sim/machine_state.h"
+
+#include <span>
+#include <string>
+
+namespace jitgemm::sim {
+
+std::string describe_operands(const Warp& warp, const Op& op, int32_t lane);
+std::string describe_fault(const GridState& grid, const Fault& fault);
+// One line for each split of the cluster that waits.
+std::string describe_waits(const Cluster& cluster);
+Report make_report(const GridState& grid, std::span<const OpCount> counts);
+
+}  // namespace jitgemm::sim

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole kernels through the door of the simulator: arithmetic, memory, loops, launches.
+#include "unit/sim/ptx_run.h"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+namespace jitgemm::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+const char* const kSumLoop = R"(
+  ld.param.u64 %rd1, [k_param_0];
+  ld.param.u64 %rd2, [k_param_1];
+  ld.param.u32 %r1, [k_param_2];
+  cvta.to.global.u64 %rd3, %rd1;
+  cvta.to.global.u64 %rd4, %rd2;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mov.u32 %r4, %tid.x;
+  mad.lo.s32 %r5, %r2, %r3, %r4;
+  setp.ge.s32 %p1, %r5, %r1;
+  @%p1 bra $L_end;
+  mov.u32 %r6, 0;
+  mov.u32 %r7, 0;
+$L_loop:
+  mul.wide.s32 %rd5, %r7, 4;
+  add.s64 %rd6, %rd3, %rd5;
+  ld.global.u32 %r8, [%rd6];
+  add.s32 %r6, %r6, %r8;
+  add.s32 %r7, %r7, 1;
+  setp.le.s32 %p2, %r7, %r5;
+  @%p2 bra $L_loop;
+  mul.wide.s32 %rd7, %r5, 4;
+  add.s64 %rd8, %rd4, %rd7;
+  st.global.u32 [%rd8], %r6;
+$L_end:
+  ret;
+)";
+const char* const kThreeParameters =
+    ".param .u64 k_param_0, .param .u64 k_param_1, .param .u32 k_param_2";
+
+TEST(Simulator, PrefixSumsWithLoopsOfDifferentLengthsAreRight) {
+  constexpr int kCount = 100;
+  std::vector<int> in(kCount), out(kCount);
+  std::iota(in.begin(), in.end(), 3);
+  Runner runner(kernel_text(kThreeParameters, kSumLoop));
+  runner.grid(2, 64).buffer(in).buffer(out, false).value(kCount);
+  const Result<Report> report = runner.run();
+  ASSERT_TRUE(report.has_value()) << report.error().to_string();
+  int sum = 0;
+  for (int i = 0; i < kCount; ++i) {
+    sum += in[static_cast<size_t>(i)];
+    EXPECT_EQ(out[static_cast<size_t>(i)], sum) << i;
+  }
+  EXPECT_GT(report->instructions, 100u);
+  EXPECT_EQ(report->ctas, 2u);
+  EXPECT_THAT(report->to_string(), HasSubstr("ld"));
+}
+
+TEST(Simulator, AnEntryThatDoesNotExistIsAnInvalidArgument) {
+  Runner runner(kernel_text("", "ret;"));
+  runner.launch.entry = "other";
+  EXPECT_EQ(runner.run().error().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(Simulator, ParametersOfTheWrongSizeAreAnInvalidArgument) {
+  Runner runner(kernel_text(kThreeParameters, "ret;"));
+  runner.value(1);
+  EXPECT_EQ(runner.run().error().code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace jitgemm::sim
