@@ -35,6 +35,44 @@ class CudaKernel final : public LoadedKernel {
   CuKernel kernel_;
 };
 
+class CudaTimer final : public DeviceTimer {
+ public:
+  CudaTimer(const CudaDriverApi& api, CuContext context) : api_(api), context_(context) {}
+  ~CudaTimer() override {
+    ContextScope scope(api_, context_);
+    if (start_ != nullptr) api_.event_destroy(start_);
+    if (stop_ != nullptr) api_.event_destroy(stop_);
+  }
+  CudaTimer(const CudaTimer&) = delete;
+  CudaTimer& operator=(const CudaTimer&) = delete;
+
+  Status create() {
+    ContextScope scope(api_, context_);
+    JITGEMM_TRY(api_.check(api_.event_create(&start_, 0), "cuEventCreate"));
+    return api_.check(api_.event_create(&stop_, 0), "cuEventCreate");
+  }
+  Status start(StreamHandle stream) override {
+    ContextScope scope(api_, context_);
+    return api_.check(api_.event_record(start_, static_cast<CuStream>(stream)), "cuEventRecord");
+  }
+  Result<double> stop(StreamHandle stream) override {
+    ContextScope scope(api_, context_);
+    JITGEMM_TRY(
+        api_.check(api_.event_record(stop_, static_cast<CuStream>(stream)), "cuEventRecord"));
+    JITGEMM_TRY(api_.check(api_.event_synchronize(stop_), "cuEventSynchronize"));
+    float milliseconds = 0;
+    JITGEMM_TRY(
+        api_.check(api_.event_elapsed_ms(&milliseconds, start_, stop_), "cuEventElapsedTime"));
+    return 1000.0 * static_cast<double>(milliseconds);
+  }
+
+ private:
+  const CudaDriverApi& api_;
+  CuContext context_;
+  CuEvent start_ = nullptr;
+  CuEvent stop_ = nullptr;
+};
+
 // CUtensorMapDataType and CUtensorMapSwizzle of the driver's public interface.
 int tensor_map_type(DType dtype) {
   switch (dtype) {
@@ -86,6 +124,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDriverApi& api, i
   Result<Arch> arch = arch_for_compute_capability(major, minor);
   if (!arch) return arch.error().with_context(name);
   info.arch = *arch;
+  info.plan_sm_count = info.sm_count;
   info.name = fmt::format("cuda:{}", ordinal);
   info.description = name;
   CuContext context = nullptr;
@@ -217,6 +256,12 @@ Status CudaDevice::fill(uint64_t destination, uint8_t byte, size_t bytes) {
 Status CudaDevice::synchronize(StreamHandle stream) {
   ContextScope scope(api_, context_);
   return api_.check(api_.stream_synchronize(static_cast<CuStream>(stream)), "cuStreamSynchronize");
+}
+
+Result<std::unique_ptr<DeviceTimer>> CudaDevice::make_timer() {
+  auto timer = std::make_unique<CudaTimer>(api_, context_);
+  JITGEMM_TRY(timer->create());
+  return std::unique_ptr<DeviceTimer>(std::move(timer));
 }
 
 Result<bool> CudaDevice::is_capturing(StreamHandle stream) const {

@@ -28,6 +28,7 @@ class CudaDevice final : public Device {
   Status copy_to_host(void* destination, uint64_t source, size_t bytes) override;
   Status fill(uint64_t destination, uint8_t byte, size_t bytes) override;
   Status synchronize(StreamHandle stream) override;
+  Result<std::unique_ptr<DeviceTimer>> make_timer() override;
   Result<bool> is_capturing(StreamHandle stream) const override;
   Status check_address(uint64_t address) const override;
 

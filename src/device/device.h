@@ -23,7 +23,8 @@ struct DeviceInfo {
   std::string name;  // "cuda:0", "sim"
   std::string description;
   Arch arch = Arch::kSm90a;
-  int sm_count = 0;
+  int sm_count = 0;        // CTAs of a persistent grid
+  int plan_sm_count = 0;   // what planners count with; differs from sm_count on the simulator
   int driver_version = 0;  // 13000 is 13.0; 0 on the simulator
 };
 
@@ -52,6 +53,15 @@ class LoadedKernel {
   virtual ~LoadedKernel() = default;
 };
 
+// Times what is put on a stream between start and stop, on the device's clock.
+class DeviceTimer {
+ public:
+  virtual ~DeviceTimer() = default;
+  virtual Status start(StreamHandle stream) = 0;
+  // Microseconds; waits for the work.
+  virtual Result<double> stop(StreamHandle stream) = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -72,6 +82,8 @@ class Device {
   virtual Status copy_to_host(void* destination, uint64_t source, size_t bytes) = 0;
   virtual Status fill(uint64_t destination, uint8_t byte, size_t bytes) = 0;
   virtual Status synchronize(StreamHandle stream) = 0;
+  // UNSUPPORTED on a device without time.
+  virtual Result<std::unique_ptr<DeviceTimer>> make_timer() = 0;
   // Whether a graph is being captured on the stream.
   virtual Result<bool> is_capturing(StreamHandle stream) const = 0;
   // INVALID_ARGUMENT if the device cannot read the address (memory of the host, or of another

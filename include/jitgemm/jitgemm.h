@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jitgemm: matrix products for NVIDIA GPUs whose kernels are specialised at run time.
+ *
+ * The way through this header:
+ *
+ *   context    owns settings, the cache of compiled kernels and the compiler
+ *   device     one GPU ("cuda:0") or the simulator ("sim"), opened from a context
+ *   problem    what is to be computed: sizes, types, layouts, promises; a plain struct
+ *   operation  a problem prepared for a device: planned, compiled or found in the cache, loaded
+ *   launch     runs an operation on addresses; never compiles, allocates, locks or opens files
+ *
+ * Rules that hold for every function here:
+ *
+ *   Errors     Functions return a jitgemm_status. After a failure jitgemm_last_error() gives, to
+ *              the same thread, the parameter's name, what was expected and what was found.
+ *   Threads    Every function may be called by any number of threads at once, also on one handle;
+ *              releasing a handle while another thread uses it is the exception.
+ *   Ownership  Handles are released by the function of their name; NULL is accepted there. A handle
+ *              keeps what it was made from alive, so the order of releases does not matter. Strings
+ *              and structs that are passed in are read during the call only.
+ *   Structs    Each begins with struct_size, set by its _INIT macro; zero in any other field is the
+ *              default.
+ *   Streams    A stream is a CUstream (a cudaStream_t is the same), passed as void*. NULL is the
+ *              device's default stream. Addresses are device addresses; on the simulator, host
+ *              addresses.
+ *
+ * The header is C99 and C++; it needs no CUDA header.
+ */
+#ifndef JITGEMM_JITGEMM_H
+#define JITGEMM_JITGEMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(JITGEMM_BUILDING_LIBRARY)
+#define JITGEMM_API __attribute__((visibility("default")))
+#else
+#define JITGEMM_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Version --------------------------------------------------------------------------------- */
+
+#define JITGEMM_VERSION_MAJOR 0
+#define JITGEMM_VERSION_MINOR 1
+#define JITGEMM_VERSION_PATCH 0
+
+/* "0.1.0", of the library that was loaded. Static storage. */
+JITGEMM_API const char* jitgemm_version(void);
+
+/* ---- Status ---------------------------------------------------------------------------------- */
+
+/* The numbers never change. */
+typedef int32_t jitgemm_status;
+
+#define JITGEMM_STATUS_OK 0
+#define JITGEMM_STATUS_INVALID_ARGUMENT 1  /* the call is wrong */
+#define JITGEMM_STATUS_UNSUPPORTED 2       /* the call is right, but there is no kernel for it */
+#define JITGEMM_STATUS_NOT_READY 3         /* not prepared on this device */
+#define JITGEMM_STATUS_CAPTURE_NOT_READY 4 /* the same, while capturing; the capture is intact */
+#define JITGEMM_STATUS_COMPILE_FAILED 10   /* the compiler's log is in the message */
+#define JITGEMM_STATUS_NO_COMPILER 11      /* NVRTC could not be opened */
+#define JITGEMM_STATUS_NO_DRIVER 20        /* the CUDA driver could not be opened */
+#define JITGEMM_STATUS_DEVICE_ERROR 21     /* the driver's name for the error is in the message */
+#define JITGEMM_STATUS_OUT_OF_MEMORY 22    /* of the host or the device */
+#define JITGEMM_STATUS_SIMULATOR_FAULT 30  /* the simulated kernel broke a rule; see the message */
+#define JITGEMM_STATUS_IO_ERROR 40
+#define JITGEMM_STATUS_CORRUPT_DATA 41
+#define JITGEMM_STATUS_VERIFICATION_FAILED 50
+#define JITGEMM_STATUS_INTERNAL 99 /* a bug in jitgemm */
+
+/* The name without its prefix, e.g. "INVALID_ARGUMENT"; "UNKNOWN" for other numbers. Static storage. */
+JITGEMM_API const char* jitgemm_status_name(jitgemm_status status);
+
+/* The message of the calling thread's last failure, "" if there was none. Valid until that thread's
+ * next failure. */
+JITGEMM_API const char* jitgemm_last_error(void);
+
+/* ---- Context --------------------------------------------------------------------------------- */
+
+typedef struct jitgemm_context jitgemm_context;
+
+/* Levels: 1 error, 2 warning, 3 info, 4 debug. Called by any thread; must not call jitgemm. */
+typedef void (*jitgemm_log_callback)(int32_t level, const char* message, void* user);
+
+/* Each setting has an environment variable, read when the context is created; the option wins.
+ * NULL is "not given". */
+typedef struct jitgemm_context_options {
+  size_t struct_size;
+  /* JITGEMM_CACHE_DIR, else XDG_CACHE_HOME/jitgemm, else HOME/.cache/jitgemm */
+  const char* cache_folder;
+  /* JITGEMM_CACHE: "rw" (default), "ro" or "memory" */
+  const char* cache_mode;
+  /* JITGEMM_NVRTC: a file; default: found by the loader or in the usual folders */
+  const char* nvrtc_library;
+  /* JITGEMM_DRIVER: a file; default: libcuda.so.1 */
+  const char* driver_library;
+  /* JITGEMM_TEMPLATES: kernel templates from this folder, while developing them */
+  const char* template_folder;
+  /* JITGEMM_LOG: "off" (default), "error", "warning", "info" or "debug" */
+  const char* log_level;
+  /* JITGEMM_SIM_NUMERICS: "auto" (default), "exact", "hopper" or "blackwell" */
+  const char* sim_numerics;
+  /* JITGEMM_SIM_SEED: "0" (default) finishes asynchronous work as late as is legal */
+  const char* sim_seed;
+  /* JITGEMM_SIM_THREADS: "0" (default) is one a core */
+  const char* sim_threads;
+  /* JITGEMM_SIM_SANITIZE: "1" (default) or "0" */
+  const char* sim_sanitize;
+  jitgemm_log_callback log; /* NULL: standard error */
+  void* log_user;
+} jitgemm_context_options;
+
+#define JITGEMM_CONTEXT_OPTIONS_INIT \
+  { sizeof(jitgemm_context_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* options may be NULL. Opens neither driver nor compiler. Errors: INVALID_ARGUMENT. A cache folder
+ * that cannot be used is no error: kernels are then kept in memory, and a warning is logged. */
+JITGEMM_API jitgemm_status jitgemm_context_create(const jitgemm_context_options* options,
+                                                  jitgemm_context** context);
+JITGEMM_API void jitgemm_context_release(jitgemm_context* context);
+
+/* ---- Device ---------------------------------------------------------------------------------- */
+
+typedef struct jitgemm_device jitgemm_device;
+
+/* Compile targets. The numbers never change. */
+#define JITGEMM_ARCH_OF_DEVICE 0 /* the GPU's own; sm_90a on the simulator */
+#define JITGEMM_ARCH_SM_90A 900
+#define JITGEMM_ARCH_SM_100A 1000
+#define JITGEMM_ARCH_SM_103A 1030
+
+/* name: "cuda:N", or "sim" for the simulator, which can be any arch. Uses the GPU's primary context.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (a GPU without kernels, or not of that arch), NO_DRIVER,
+ * DEVICE_ERROR. */
+JITGEMM_API jitgemm_status jitgemm_device_open(jitgemm_context* context, const char* name,
+                                               int32_t arch, jitgemm_device** device);
+JITGEMM_API void jitgemm_device_release(jitgemm_device* device);
+/* One of JITGEMM_ARCH_*; 0 for NULL. */
+JITGEMM_API int32_t jitgemm_device_arch(const jitgemm_device* device);
+/* Waits for everything on the stream. Errors: DEVICE_ERROR. */
+JITGEMM_API jitgemm_status jitgemm_device_synchronize(jitgemm_device* device, void* stream);
+
+/* ---- Memory: conveniences that let one program run on a GPU and on the simulator -------------- */
+
+typedef struct jitgemm_buffer jitgemm_buffer;
+
+/* Uninitialised memory, aligned to 256 bytes. Errors: OUT_OF_MEMORY, DEVICE_ERROR. */
+JITGEMM_API jitgemm_status jitgemm_buffer_create(jitgemm_device* device, size_t bytes,
+                                                 jitgemm_buffer** buffer);
+JITGEMM_API void jitgemm_buffer_release(jitgemm_buffer* buffer);
+/* The address to put into arguments; NULL for NULL. */
+JITGEMM_API void* jitgemm_buffer_address(const jitgemm_buffer* buffer);
+/* Copies between host and buffer; waits for the default stream. Errors: INVALID_ARGUMENT (beyond
+ * the buffer), DEVICE_ERROR. */
+JITGEMM_API jitgemm_status jitgemm_buffer_write(jitgemm_buffer* buffer, size_t offset,
+                                                const void* source, size_t bytes);
+JITGEMM_API jitgemm_status jitgemm_buffer_read(const jitgemm_buffer* buffer, size_t offset,
+                                               void* destination, size_t bytes);
+
+/* ---- The problem: block_scaled_mm -------------------------------------------------------------
+ *
+ *   out[i,j] = sum over kb of dot(a[i,kb], b[j,kb]) * (a_scales[i,kb] * b_scales[j / group_n, kb])
+ *
+ * where kb runs over the blocks of group_k columns (the last may be short) and dot is over one
+ * block. a is [m,k], b is [n,k], both FP8 with k contiguous; out is [m,n] with n contiguous.
+ *
+ * Rounding, per block: the dot as the tensor core accumulates it, the product of the two scales
+ * rounded to fp32, one fused multiply-add into an fp32 accumulator, blocks in rising order. Where a
+ * plan splits k, each part is summed so and the parts are added in rising order: results do not
+ * depend on timing. NaN and infinities propagate; nothing is flushed to zero.
+ */
+
+typedef int32_t jitgemm_dtype;
+#define JITGEMM_F8_E4M3 1
+#define JITGEMM_F8_E5M2 2
+#define JITGEMM_F8_E8M0 3 /* a power of two: scales only */
+#define JITGEMM_F16 4
+#define JITGEMM_BF16 5
+#define JITGEMM_F32 6
+
+#define JITGEMM_SCALE_MAJOR_ROW 0    /* blocks of k contiguous */
+#define JITGEMM_SCALE_MAJOR_COLUMN 1 /* rows contiguous */
+
+#define JITGEMM_SCALE_VALUES_ANY 0          /* applied exactly */
+#define JITGEMM_SCALE_VALUES_POWER_OF_TWO 1 /* a promise: positive powers of two, 2^-127 to 2^127 */
+
+#define JITGEMM_M_EXACT 0 /* m is a constant of the kernel: one kernel an m */
+#define JITGEMM_M_CLASS 1 /* one kernel a class of m; at most 32 classes up to 16384 */
+#define JITGEMM_M_ANY 2   /* one kernel for every m */
+
+typedef struct jitgemm_gemm_problem {
+  size_t struct_size;
+  int64_t m; /* rows of a and out, 0 or more; under M_CLASS and M_ANY a typical or largest one */
+  int64_t n; /* rows of b, columns of out, 1 or more */
+  int64_t k; /* columns of a and b, 1 or more */
+  jitgemm_dtype a_dtype;     /* F8_E4M3 (default) or F8_E5M2 */
+  jitgemm_dtype b_dtype;     /* F8_E4M3 (default) or F8_E5M2 */
+  jitgemm_dtype scale_dtype; /* F32 (default) or F8_E8M0, for both operands */
+  jitgemm_dtype out_dtype;   /* BF16 (default), F16 or F32 */
+  int32_t group_n;           /* rows of b that share a scale; 0 is 128 */
+  int32_t group_k;           /* columns that share a scale, a multiple of 32; 0 is 128 */
+  int32_t a_scale_major; /* JITGEMM_SCALE_MAJOR_* of a_scales [m, ceil(k / group_k)] */
+  int32_t b_scale_major; /* the same of b_scales [ceil(n / group_n), ceil(k / group_k)] */
+  int32_t scale_values;  /* JITGEMM_SCALE_VALUES_* */
+  int32_t m_policy;      /* JITGEMM_M_* */
+  int64_t lda;           /* elements between rows of a; 0 is k */
+  int64_t ldb;           /* elements between rows of b; 0 is k */
+  int64_t ldo;           /* elements between rows of out; 0 is n */
+  int64_t a_scale_ld;    /* elements between rows (column-major: columns) of a_scales; 0: dense */
+  int64_t b_scale_ld;    /* the same of b_scales */
+  int32_t alignment; /* bytes, a power of two, that a, b and out are multiples of; 0 is 16 */
+  int32_t batch_invariant; /* 1: a row's bits depend neither on m nor on other rows */
+} jitgemm_gemm_problem;
+
+#define JITGEMM_GEMM_PROBLEM_INIT \
+  { sizeof(jitgemm_gemm_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Says in a few lines which kernel the problem would get on that arch, and why. *length is the size
+ * of text (0 with text NULL asks for the size) and becomes the length needed, terminating zero
+ * included; text that does not fit is cut. Errors: INVALID_ARGUMENT, UNSUPPORTED. */
+JITGEMM_API jitgemm_status jitgemm_gemm_plan(const jitgemm_gemm_problem* problem, int32_t arch,
+                                             char* text, size_t* length);
+
+/* Compiles the problem's kernel for an arch into the cache, unless it is there; needs no device.
+ * Takes up to half a second. Errors: those of jitgemm_gemm_plan, NO_COMPILER, COMPILE_FAILED. */
+JITGEMM_API jitgemm_status jitgemm_gemm_compile(jitgemm_context* context,
+                                                const jitgemm_gemm_problem* problem, int32_t arch);
+
+/* ---- Operation -------------------------------------------------------------------------------- */
+
+typedef struct jitgemm_operation jitgemm_operation;
+
+/* Plans, compiles if the cache has no such kernel, and loads. Not for a thread that captures a
+ * graph. Preparing the same problem again is cheap. Errors: those of jitgemm_gemm_compile,
+ * DEVICE_ERROR. */
+JITGEMM_API jitgemm_status jitgemm_gemm_prepare(jitgemm_device* device,
+                                                const jitgemm_gemm_problem* problem,
+                                                jitgemm_operation** operation);
+/* The operation that was prepared for this problem on this device; compiles and loads nothing. If
+ * there is none: CAPTURE_NOT_READY when the stream is being captured, else NOT_READY. */
+JITGEMM_API jitgemm_status jitgemm_gemm_find(jitgemm_device* device,
+                                             const jitgemm_gemm_problem* problem, void* stream,
+                                             jitgemm_operation** operation);
+JITGEMM_API void jitgemm_operation_release(jitgemm_operation* operation);
+/* Bytes of workspace that a launch needs (often 0) and its alignment. Its contents may be arbitrary
+ * before and are arbitrary afterwards; launches that may overlap need a workspace each. */
+JITGEMM_API jitgemm_status jitgemm_operation_workspace(const jitgemm_operation* operation,
+                                                       uint64_t* bytes, uint64_t* alignment);
+/* The plan in a few lines; text and length as in jitgemm_gemm_plan. */
+JITGEMM_API jitgemm_status jitgemm_operation_describe(const jitgemm_operation* operation, char* text,
+                                                      size_t* length);
+
+typedef struct jitgemm_gemm_arguments {
+  size_t struct_size;
+  const void* a;
+  const void* b;
+  const void* a_scales;
+  const void* b_scales;
+  void* out;
+  int64_t m; /* under M_EXACT the problem's m; 0 launches nothing */
+  void* workspace;
+  uint64_t workspace_bytes;
+  uint32_t flags; /* JITGEMM_LAUNCH_* */
+  uint32_t reserved;
+} jitgemm_gemm_arguments;
+
+#define JITGEMM_GEMM_ARGUMENTS_INIT \
+  { sizeof(jitgemm_gemm_arguments), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* The kernel may start before its predecessor on the stream has ended, and waits for it before it
+ * reads. */
+#define JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE 1u
+
+/* Puts the operation on the stream. On a GPU it returns at once, and works in graph capture; on the
+ * simulator it returns when the result is there. Errors: INVALID_ARGUMENT, DEVICE_ERROR,
+ * SIMULATOR_FAULT. */
+JITGEMM_API jitgemm_status jitgemm_gemm_launch(const jitgemm_operation* operation,
+                                               const jitgemm_gemm_arguments* arguments,
+                                               void* stream);
+
+/* Checks the promise JITGEMM_SCALE_VALUES_POWER_OF_TWO on actual fp32 scales by copying them to the
+ * host: a debugging aid, not for a hot path. INVALID_ARGUMENT names the first scale that breaks it. */
+JITGEMM_API jitgemm_status jitgemm_gemm_check_scales(const jitgemm_operation* operation,
+                                                     const jitgemm_gemm_arguments* arguments);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* JITGEMM_JITGEMM_H */

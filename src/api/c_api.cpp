@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C ABI: the only file that sees both sides. Each function checks what C lets through,
+// converts, forwards to the runtime and turns whatever happens into a status; nothing is thrown
+// across.
+#include "jitgemm/jitgemm.h"
+
+#include "runtime/context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+
+struct jitgemm_context {
+  std::shared_ptr<jitgemm::Context> context;
+};
+struct jitgemm_device {
+  std::shared_ptr<jitgemm::Context> context;
+  jitgemm::Device* device;
+};
+struct jitgemm_buffer {
+  std::shared_ptr<jitgemm::Context> context;
+  jitgemm::Device* device;
+  uint64_t address;
+  size_t bytes;
+};
+struct jitgemm_operation {
+  std::shared_ptr<jitgemm::Context> context;
+  std::shared_ptr<jitgemm::GemmOperation> operation;
+};
+
+namespace jitgemm {
+namespace {
+
+static_assert(JITGEMM_STATUS_INVALID_ARGUMENT == static_cast<int>(StatusCode::kInvalidArgument));
+static_assert(JITGEMM_STATUS_UNSUPPORTED == static_cast<int>(StatusCode::kUnsupported));
+static_assert(JITGEMM_STATUS_NOT_READY == static_cast<int>(StatusCode::kNotReady));
+static_assert(JITGEMM_STATUS_CAPTURE_NOT_READY == static_cast<int>(StatusCode::kCaptureNotReady));
+static_assert(JITGEMM_STATUS_COMPILE_FAILED == static_cast<int>(StatusCode::kCompileFailed));
+static_assert(JITGEMM_STATUS_NO_COMPILER == static_cast<int>(StatusCode::kNoCompiler));
+static_assert(JITGEMM_STATUS_NO_DRIVER == static_cast<int>(StatusCode::kNoDriver));
+static_assert(JITGEMM_STATUS_DEVICE_ERROR == static_cast<int>(StatusCode::kDeviceError));
+static_assert(JITGEMM_STATUS_OUT_OF_MEMORY == static_cast<int>(StatusCode::kOutOfMemory));
+static_assert(JITGEMM_STATUS_SIMULATOR_FAULT == static_cast<int>(StatusCode::kSimulatorFault));
+static_assert(JITGEMM_STATUS_IO_ERROR == static_cast<int>(StatusCode::kIoError));
+static_assert(JITGEMM_STATUS_CORRUPT_DATA == static_cast<int>(StatusCode::kCorruptData));
+static_assert(JITGEMM_STATUS_VERIFICATION_FAILED ==
+              static_cast<int>(StatusCode::kVerificationFailed));
+static_assert(JITGEMM_STATUS_INTERNAL == static_cast<int>(StatusCode::kInternal));
+static_assert(JITGEMM_F8_E4M3 == static_cast<int>(DType::kF8E4M3) &&
+              JITGEMM_F8_E5M2 == static_cast<int>(DType::kF8E5M2));
+static_assert(JITGEMM_F8_E8M0 == static_cast<int>(DType::kF8E8M0) &&
+              JITGEMM_F16 == static_cast<int>(DType::kF16));
+static_assert(JITGEMM_BF16 == static_cast<int>(DType::kBF16) &&
+              JITGEMM_F32 == static_cast<int>(DType::kF32));
+static_assert(JITGEMM_ARCH_SM_90A == static_cast<int>(Arch::kSm90a) &&
+              JITGEMM_ARCH_SM_100A == static_cast<int>(Arch::kSm100a));
+static_assert(JITGEMM_ARCH_SM_103A == static_cast<int>(Arch::kSm103a));
+// No padding anywhere: a field that is added later goes to the end and changes the size.
+static_assert(sizeof(jitgemm_gemm_problem) == 8 + 3 * 8 + 10 * 4 + 5 * 8 + 2 * 4);
+static_assert(sizeof(jitgemm_gemm_arguments) == 8 + 5 * 8 + 3 * 8 + 2 * 4);
+static_assert(sizeof(jitgemm_context_options) == 13 * 8);
+
+// The message of the thread's last failure: the one piece of state outside of handles, as errno is.
+std::string& last_error() {
+  thread_local std::string message;
+  return message;
+}
+
+jitgemm_status report(const Status& status) {
+  if (!status.ok()) last_error() = status.message();
+  return static_cast<jitgemm_status>(status.code());
+}
+
+// Runs a body that returns Status; no exception leaves.
+template <typename Body>
+jitgemm_status guarded(Body&& body) noexcept {
+  try {
+    return report(body());
+  } catch (const std::bad_alloc&) {
+    return JITGEMM_STATUS_OUT_OF_MEMORY;
+  } catch (const std::exception& error) {
+    try {
+      last_error() = error.what();
+    } catch (const std::bad_alloc&) {
+    }
+    return JITGEMM_STATUS_INTERNAL;
+  }
+}
+
+Status null_argument(const char* name) {
+  return invalid_argument(fmt::format("{}: expected an address, found NULL", name));
+}
+
+// A caller's struct may be an older, shorter one, whose missing fields are defaults. A longer one
+// is from a newer header: its further fields must be zero, since this library would ignore them.
+template <typename Struct>
+Status read_struct(const char* name, const Struct* given, Struct& out) {
+  if (given == nullptr) return null_argument(name);
+  size_t size = 0;
+  std::memcpy(&size, given, sizeof(size));
+  if (size < sizeof(size_t) || size > 4096) {
+    return invalid_argument(fmt::format(
+        "{}.struct_size: expected {} (use the _INIT macro), found {}", name, sizeof(Struct), size));
+  }
+  std::memset(static_cast<void*>(&out), 0, sizeof(out));
+  std::memcpy(static_cast<void*>(&out), given, std::min(size, sizeof(Struct)));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  for (size_t i = sizeof(Struct); i < size; ++i) {
+    if (bytes[i] != 0)
+      return unsupported(fmt::format("{}: a field that this version ({}) does not know is set",
+                                     name, jitgemm_version()));
+  }
+  return ok_status();
+}
+
+DType dtype_or(jitgemm_dtype given, DType fallback) {
+  return given == 0 ? fallback : static_cast<DType>(given);
+}
+
+Result<GemmProblem> convert(const jitgemm_gemm_problem* given, Arch arch) {
+  jitgemm_gemm_problem c;
+  JITGEMM_TRY(read_struct("problem", given, c));
+  GemmProblem p;
+  p.arch = arch;
+  p.m = c.m;
+  p.n = c.n;
+  p.k = c.k;
+  p.a_dtype = dtype_or(c.a_dtype, DType::kF8E4M3);
+  p.b_dtype = dtype_or(c.b_dtype, DType::kF8E4M3);
+  p.scale_dtype = dtype_or(c.scale_dtype, DType::kF32);
+  p.out_dtype = dtype_or(c.out_dtype, DType::kBF16);
+  p.group_n = c.group_n == 0 ? 128 : c.group_n;
+  p.group_k = c.group_k == 0 ? 128 : c.group_k;
+  p.a_scale_major = static_cast<ScaleMajor>(c.a_scale_major);
+  p.b_scale_major = static_cast<ScaleMajor>(c.b_scale_major);
+  p.scale_values = static_cast<ScaleValues>(c.scale_values);
+  p.m_policy = static_cast<MPolicy>(c.m_policy);
+  p.lda = c.lda;
+  p.ldb = c.ldb;
+  p.ldo = c.ldo;
+  p.a_scale_ld = c.a_scale_ld;
+  p.b_scale_ld = c.b_scale_ld;
+  p.alignment = c.alignment == 0 ? 16 : c.alignment;
+  if (c.batch_invariant != 0 && c.batch_invariant != 1) {
+    return invalid_argument(
+        fmt::format("batch_invariant: expected 0 or 1, found {}", c.batch_invariant));
+  }
+  p.batch_invariant = c.batch_invariant != 0;
+  JITGEMM_TRY(validate(p));
+  return p;
+}
+
+Result<Arch> convert_arch(int32_t arch) {
+  const auto value = static_cast<Arch>(arch);
+  if (find_arch(value) != nullptr) return value;
+  return unsupported(fmt::format(
+      "arch: {} has no kernels; supported are 900 (sm_90a), 1000 (sm_100a), 1030 (sm_103a)", arch));
+}
+
+Status copy_text(const std::string& text, char* out, size_t* length) {
+  if (length == nullptr) return null_argument("length");
+  if (out == nullptr && *length != 0) return null_argument("text");
+  if (*length > 0) {
+    const size_t copied = std::min(text.size(), *length - 1);
+    std::memcpy(out, text.data(), copied);
+    out[copied] = '\0';
+  }
+  *length = text.size() + 1;
+  return ok_status();
+}
+
+GemmArguments convert(const jitgemm_gemm_arguments& c) {
+  const auto address = [](const void* pointer) { return reinterpret_cast<uint64_t>(pointer); };
+  GemmArguments arguments;
+  arguments.a = address(c.a);
+  arguments.b = address(c.b);
+  arguments.a_scales = address(c.a_scales);
+  arguments.b_scales = address(c.b_scales);
+  arguments.out = address(c.out);
+  arguments.m = c.m;
+  arguments.workspace = address(c.workspace);
+  arguments.workspace_bytes = c.workspace_bytes;
+  arguments.programmatic_dependence = (c.flags & JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE) != 0;
+  return arguments;
+}
+
+Status read_arguments(const jitgemm_gemm_arguments* given, jitgemm_gemm_arguments& out) {
+  JITGEMM_TRY(read_struct("arguments", given, out));
+  if ((out.flags & ~JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE) != 0) {
+    return invalid_argument(
+        fmt::format("arguments.flags: {:#x} has a bit that is no flag", out.flags));
+  }
+  return ok_status();
+}
+
+}  // namespace
+}  // namespace jitgemm
+
+using namespace jitgemm;
+
+const char* jitgemm_version(void) {
+  return JITGEMM_VERSION_STRING;
+}
+
+const char* jitgemm_status_name(jitgemm_status status) {
+  return status_name(static_cast<StatusCode>(status)).data();
+}
+
+const char* jitgemm_last_error(void) {
+  return last_error().c_str();
+}
+
+jitgemm_status jitgemm_context_create(const jitgemm_context_options* options,
+                                      jitgemm_context** context) {
+  return guarded([&]() -> Status {
+    if (context == nullptr) return null_argument("context");
+    *context = nullptr;
+    ContextOptions converted;
+    if (options != nullptr) {
+      jitgemm_context_options c;
+      JITGEMM_TRY(read_struct("options", options, c));
+      const auto text = [](const char* value) {
+        return std::string(value != nullptr ? value : "");
+      };
+      converted.cache_folder = text(c.cache_folder);
+      converted.cache_mode = text(c.cache_mode);
+      converted.nvrtc = text(c.nvrtc_library);
+      converted.driver = text(c.driver_library);
+      converted.template_folder = text(c.template_folder);
+      converted.log_level = text(c.log_level);
+      converted.numerics = text(c.sim_numerics);
+      converted.sim_seed = text(c.sim_seed);
+      converted.sim_threads = text(c.sim_threads);
+      converted.sim_sanitize = text(c.sim_sanitize);
+      if (c.log != nullptr) {
+        converted.log_sink = [log = c.log, user = c.log_user](LogLevel level,
+                                                              std::string_view message) {
+          log(static_cast<int32_t>(level), std::string(message).c_str(), user);
+        };
+      }
+    }
+    JITGEMM_ASSIGN(std::shared_ptr<Context> created, Context::create(converted));
+    *context = new jitgemm_context{std::move(created)};
+    return ok_status();
+  });
+}
+
+void jitgemm_context_release(jitgemm_context* context) {
+  delete context;
+}
+
+jitgemm_status jitgemm_device_open(jitgemm_context* context, const char* name, int32_t arch,
+                                   jitgemm_device** device) {
+  return guarded([&]() -> Status {
+    if (device == nullptr) return null_argument("device");
+    *device = nullptr;
+    if (context == nullptr) return null_argument("context");
+    if (name == nullptr) return null_argument("name");
+    std::optional<Arch> wanted;
+    if (arch != JITGEMM_ARCH_OF_DEVICE) {
+      JITGEMM_ASSIGN(wanted, convert_arch(arch));
+    }
+    JITGEMM_ASSIGN(Device* const opened, context->context->device(name, wanted));
+    *device = new jitgemm_device{context->context, opened};
+    return ok_status();
+  });
+}
+
+void jitgemm_device_release(jitgemm_device* device) {
+  delete device;
+}
+
+int32_t jitgemm_device_arch(const jitgemm_device* device) {
+  return device == nullptr ? 0 : static_cast<int32_t>(device->device->info().arch);
+}
+
+jitgemm_status jitgemm_device_synchronize(jitgemm_device* device, void* stream) {
+  return guarded([&]() -> Status {
+    if (device == nullptr) return null_argument("device");
+    return device->device->synchronize(stream);
+  });
+}
+
+jitgemm_status jitgemm_buffer_create(jitgemm_device* device, size_t bytes,
+                                     jitgemm_buffer** buffer) {
+  return guarded([&]() -> Status {
+    if (buffer == nullptr) return null_argument("buffer");
+    *buffer = nullptr;
+    if (device == nullptr) return null_argument("device");
+    auto created =
+        std::make_unique<jitgemm_buffer>(jitgemm_buffer{device->context, device->device, 0, bytes});
+    JITGEMM_ASSIGN(created->address, device->device->allocate(bytes));
+    *buffer = created.release();
+    return ok_status();
+  });
+}
+
+void jitgemm_buffer_release(jitgemm_buffer* buffer) {
+  if (buffer == nullptr) return;
+  guarded([&] { return buffer->device->free(buffer->address); });
+  delete buffer;
+}
+
+void* jitgemm_buffer_address(const jitgemm_buffer* buffer) {
+  return buffer == nullptr ? nullptr : reinterpret_cast<void*>(buffer->address);
+}
+
+namespace {
+
+Status check_span(const jitgemm_buffer* buffer, size_t offset, const void* host, size_t bytes) {
+  if (buffer == nullptr) return null_argument("buffer");
+  if (host == nullptr && bytes != 0) return null_argument("host memory");
+  if (offset > buffer->bytes || bytes > buffer->bytes - offset) {
+    return invalid_argument(fmt::format("bytes: {} at offset {} are beyond the buffer's {}", bytes,
+                                        offset, buffer->bytes));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+jitgemm_status jitgemm_buffer_write(jitgemm_buffer* buffer, size_t offset, const void* source,
+                                    size_t bytes) {
+  return guarded([&]() -> Status {
+    JITGEMM_TRY(check_span(buffer, offset, source, bytes));
+    return bytes == 0 ? ok_status()
+                      : buffer->device->copy_to_device(buffer->address + offset, source, bytes);
+  });
+}
+
+jitgemm_status jitgemm_buffer_read(const jitgemm_buffer* buffer, size_t offset, void* destination,
+                                   size_t bytes) {
+  return guarded([&]() -> Status {
+    JITGEMM_TRY(check_span(buffer, offset, destination, bytes));
+    return bytes == 0 ? ok_status()
+                      : buffer->device->copy_to_host(destination, buffer->address + offset, bytes);
+  });
+}
+
+jitgemm_status jitgemm_gemm_plan(const jitgemm_gemm_problem* problem, int32_t arch, char* text,
+                                 size_t* length) {
+  return guarded([&]() -> Status {
+    JITGEMM_ASSIGN(const Arch target, convert_arch(arch));
+    JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, target));
+    JITGEMM_ASSIGN(const GemmPlan plan, plan_gemm(converted));
+    return copy_text(to_string(plan), text, length);
+  });
+}
+
+jitgemm_status jitgemm_gemm_compile(jitgemm_context* context, const jitgemm_gemm_problem* problem,
+                                    int32_t arch) {
+  return guarded([&]() -> Status {
+    if (context == nullptr) return null_argument("context");
+    JITGEMM_ASSIGN(const Arch target, convert_arch(arch));
+    JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, target));
+    JITGEMM_ASSIGN(const GemmPlan plan, plan_gemm(converted));
+    JITGEMM_ASSIGN(const BuiltKernel kernel,
+                   context->context->builder().build(plan, BuildMode::kCached));
+    return ok_status();
+  });
+}
+
+jitgemm_status jitgemm_gemm_prepare(jitgemm_device* device, const jitgemm_gemm_problem* problem,
+                                    jitgemm_operation** operation) {
+  return guarded([&]() -> Status {
+    if (operation == nullptr) return null_argument("operation");
+    *operation = nullptr;
+    if (device == nullptr) return null_argument("device");
+    JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, device->device->info().arch));
+    JITGEMM_ASSIGN(PreparedGemm prepared, device->context->prepare(converted, {}, *device->device));
+    *operation = new jitgemm_operation{device->context, std::move(prepared.operation)};
+    return ok_status();
+  });
+}
+
+jitgemm_status jitgemm_gemm_find(jitgemm_device* device, const jitgemm_gemm_problem* problem,
+                                 void* stream, jitgemm_operation** operation) {
+  return guarded([&]() -> Status {
+    if (operation == nullptr) return null_argument("operation");
+    *operation = nullptr;
+    if (device == nullptr) return null_argument("device");
+    JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, device->device->info().arch));
+    std::shared_ptr<GemmOperation> found = device->context->find(converted, *device->device);
+    if (found == nullptr) {
+      JITGEMM_ASSIGN(const bool capturing, device->device->is_capturing(stream));
+      return Status(
+          capturing ? StatusCode::kCaptureNotReady : StatusCode::kNotReady,
+          "problem: expected one that was prepared on this device: " + to_string(converted));
+    }
+    *operation = new jitgemm_operation{device->context, std::move(found)};
+    return ok_status();
+  });
+}
+
+void jitgemm_operation_release(jitgemm_operation* operation) {
+  delete operation;
+}
+
+jitgemm_status jitgemm_operation_workspace(const jitgemm_operation* operation, uint64_t* bytes,
+                                           uint64_t* alignment) {
+  return guarded([&]() -> Status {
+    if (operation == nullptr) return null_argument("operation");
+    if (bytes == nullptr) return null_argument("bytes");
+    if (alignment == nullptr) return null_argument("alignment");
+    *bytes = static_cast<uint64_t>(operation->operation->plan().workspace_bytes);
+    *alignment = kWorkspaceAlignment;
+    return ok_status();
+  });
+}
+
+jitgemm_status jitgemm_operation_describe(const jitgemm_operation* operation, char* text,
+                                          size_t* length) {
+  return guarded([&]() -> Status {
+    if (operation == nullptr) return null_argument("operation");
+    const GemmPlan& plan = operation->operation->plan();
+    return copy_text("problem    " + to_string(plan.problem) + "\n" + to_string(plan), text,
+                     length);
+  });
+}
+
+jitgemm_status jitgemm_gemm_launch(const jitgemm_operation* operation,
+                                   const jitgemm_gemm_arguments* arguments, void* stream) {
+  return guarded([&]() -> Status {
+    if (operation == nullptr) return null_argument("operation");
+    jitgemm_gemm_arguments c;
+    JITGEMM_TRY(read_arguments(arguments, c));
+    return operation->operation->launch(convert(c), stream);
+  });
+}
+
+jitgemm_status jitgemm_gemm_check_scales(const jitgemm_operation* operation,
+                                         const jitgemm_gemm_arguments* arguments) {
+  return guarded([&]() -> Status {
+    if (operation == nullptr) return null_argument("operation");
+    jitgemm_gemm_arguments c;
+    JITGEMM_TRY(read_arguments(arguments, c));
+    return operation->operation->check_power_of_two_scales(convert(c));
+  });
+}

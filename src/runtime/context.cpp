@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/context.h"
+
+#include "compile/nvrtc_compiler.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace jitgemm {
+namespace {
+
+Result<uint64_t> parse_number(const Settings& settings, const std::string& name) {
+  const std::string& text = settings.value(name);
+  uint64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || stop != text.data() + text.size()) {
+    return invalid_argument(fmt::format("{}: expected a number, found '{}'", name, text));
+  }
+  return number;
+}
+
+Result<SimDeviceOptions> sim_options(const Settings& settings) {
+  SimDeviceOptions options;
+  const std::string& numerics = settings.value("numerics");
+  if (numerics != "auto") {
+    for (const sim::Numerics mode :
+         {sim::Numerics::kExact, sim::Numerics::kHopper, sim::Numerics::kBlackwell}) {
+      if (sim::numerics_name(mode) == numerics) options.numerics = mode;
+    }
+    if (!options.numerics) {
+      return invalid_argument(
+          fmt::format("numerics: expected auto, exact, hopper or blackwell, found '{}'", numerics));
+    }
+  }
+  JITGEMM_ASSIGN(options.seed, parse_number(settings, "sim_seed"));
+  JITGEMM_ASSIGN(const uint64_t threads, parse_number(settings, "sim_threads"));
+  options.threads = static_cast<uint32_t>(std::min<uint64_t>(threads, 1024));
+  JITGEMM_ASSIGN(const uint64_t sanitize, parse_number(settings, "sim_sanitize"));
+  options.sanitize = sanitize != 0;
+  return options;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) {
+  std::shared_ptr<Context> context(new Context());
+  context->settings_ = resolve_settings(options);
+  const Settings& settings = context->settings_;
+  JITGEMM_ASSIGN(const LogLevel level, parse_log_level(settings.value("log_level")));
+  context->log_ = options.log_sink ? Logger(level, options.log_sink) : make_stderr_logger(level);
+  JITGEMM_ASSIGN(context->device_options_.sim, sim_options(settings));
+  context->device_options_.driver = settings.value("driver");
+
+  const std::string& mode = settings.value("cache_mode");
+  if (mode != "rw" && mode != "ro" && mode != "memory") {
+    return invalid_argument(fmt::format("cache_mode: expected rw, ro or memory, found '{}'", mode));
+  }
+  DiskCacheOptions cache_options;
+  if (mode != "memory") cache_options.root = settings.value("cache_folder");
+  cache_options.read_only = mode == "ro";
+  context->cache_ = DiskCache::open(std::move(cache_options), context->log_);
+
+  const std::string nvrtc = settings.value("nvrtc");
+  context->builder_ = std::make_unique<KernelBuilder>(
+      TemplateStore(settings.value("template_folder")), context->cache_,
+      [nvrtc]() -> Result<std::shared_ptr<Compiler>> {
+        JITGEMM_ASSIGN(std::unique_ptr<NvrtcCompiler> compiler, NvrtcCompiler::open(nvrtc));
+        return std::shared_ptr<Compiler>(std::move(compiler));
+      },
+      context->log_);
+  return context;
+}
+
+Result<Device*> Context::device(const std::string& name, std::optional<Arch> arch) {
+  const std::string key = name + (arch ? fmt::format("/{}", arch_info(*arch).target) : "");
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = devices_.find(key); found != devices_.end()) return found->second.get();
+  JITGEMM_ASSIGN(std::unique_ptr<Device> opened, open_device(name, arch, device_options_));
+  Device* device = opened.get();
+  devices_.emplace(key, std::move(opened));
+  return device;
+}
+
+Result<std::shared_ptr<const LoadedKernel>> Context::load(Device& device, const BuiltKernel& kernel,
+                                                          const LaunchGeometry& geometry) {
+  const auto key = std::pair<const Device*, std::string>(&device, kernel.key.bytes);
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = kernels_.find(key); found != kernels_.end()) return found->second;
+  JITGEMM_ASSIGN(std::unique_ptr<LoadedKernel> loaded, device.load(*kernel.image, geometry));
+  return kernels_.emplace(key, std::move(loaded)).first->second;
+}
+
+Result<PreparedGemm> Context::prepare(const GemmProblem& problem, const PlanOverrides& overrides,
+                                      Device& device, BuildMode mode) {
+  JITGEMM_ASSIGN(GemmPlan plan, plan_gemm(problem, {device.info().plan_sm_count, overrides}));
+  JITGEMM_ASSIGN(const BuiltKernel kernel, builder_->build(plan, mode));
+  const LaunchGeometry geometry = launch_geometry(plan, plan.planned_m, device.info().sm_count);
+  JITGEMM_ASSIGN(std::shared_ptr<const LoadedKernel> loaded, load(device, kernel, geometry));
+  return PreparedGemm{std::make_shared<GemmOperation>(std::move(plan), std::move(loaded), device),
+                      kernel};
+}
+
+std::shared_ptr<GemmOperation> Context::find(const GemmProblem& problem, const Device& device) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = operations_.find(PreparedKey{&device, problem});
+  return found == operations_.end() ? nullptr : found->second;
+}
+
+size_t PreparedKeyHash::operator()(const PreparedKey& key) const {
+  const GemmProblem& p = key.problem;
+  size_t hash = std::hash<const void*>()(key.device);
+  const auto mix = [&hash](int64_t value) {
+    hash = (hash ^ static_cast<size_t>(value)) * 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 32;
+  };
+  // The fields that differ in practice; equality compares all of them.
+  mix(p.m);
+  mix(p.n);
+  mix(p.k);
+  mix(static_cast<int64_t>(p.out_dtype) * 16 + static_cast<int64_t>(p.m_policy));
+  mix(p.lda + p.ldb + p.ldo);
+  return hash;
+}
+
+}  // namespace jitgemm

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Owns what outlives a call: settings, cache, compiler, devices, loaded kernels. The only place
+// where the whole sentence problem -> plan -> specialise -> compile -> cache -> load is spoken. No
+// globals: two contexts share nothing but the folder on disk.
+#pragma once
+
+#include "device/open_device.h"
+#include "plan/planner.h"
+#include "runtime/gemm_operation.h"
+#include "runtime/kernel_builder.h"
+#include "runtime/options.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+namespace jitgemm {
+
+struct PreparedGemm {
+  std::shared_ptr<GemmOperation> operation;
+  BuiltKernel kernel;
+};
+
+// Under which a prepared operation is found again.
+struct PreparedKey {
+  const Device* device = nullptr;
+  GemmProblem problem;
+  bool operator==(const PreparedKey&) const = default;
+};
+struct PreparedKeyHash {
+  size_t operator()(const PreparedKey& key) const;
+};
+
+class Context {
+ public:
+  static Result<std::shared_ptr<Context>> create(const ContextOptions& options);
+
+  const Settings& settings() const { return settings_; }
+  DiskCache& cache() { return *cache_; }
+  KernelBuilder& builder() { return *builder_; }
+  const Logger& log() const { return log_; }
+
+  // Opens the device at first use and keeps it. Null arch: the device's own, sm_90a for "sim".
+  Result<Device*> device(const std::string& name, std::optional<Arch> arch);
+
+  // Plans for the device's SM count, builds and loads. May compile. Thread-safe.
+  Result<PreparedGemm> prepare(const GemmProblem& problem, const PlanOverrides& overrides,
+                               Device& device, BuildMode mode = BuildMode::kCached);
+
+  // What was prepared without overrides for this problem and device; null if nothing was.
+  std::shared_ptr<GemmOperation> find(const GemmProblem& problem, const Device& device);
+
+ private:
+  Context() = default;
+
+  Result<std::shared_ptr<const LoadedKernel>> load(Device& device, const BuiltKernel& kernel,
+                                                   const LaunchGeometry& geometry);
+
+  Settings settings_;
+  Logger log_;
+  OpenDeviceOptions device_options_;
+  std::shared_ptr<DiskCache> cache_;
+  std::unique_ptr<KernelBuilder> builder_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Device>> devices_;  // by name and arch
+  // By device and key. Never dropped: captured graphs may hold a kernel, and kernels are small.
+  std::map<std::pair<const Device*, std::string>, std::shared_ptr<const LoadedKernel>> kernels_;
+  std::unordered_map<PreparedKey, std::shared_ptr<GemmOperation>, PreparedKeyHash> operations_;
+};
+
+}  // namespace jitgemm

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/gemm_operation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+namespace jitgemm {
+namespace {
+
+// From the first byte of the first row to the last byte of the last.
+uint64_t matrix_bytes(int64_t rows, int64_t columns, int64_t row_stride, int64_t element_bytes) {
+  return rows == 0 ? 0 : static_cast<uint64_t>(((rows - 1) * row_stride + columns) * element_bytes);
+}
+
+uint64_t scale_bytes(int64_t rows, int64_t k_blocks, ScaleMajor major, int64_t stride,
+                     int64_t element_bytes) {
+  return major == ScaleMajor::kRow ? matrix_bytes(rows, k_blocks, stride, element_bytes)
+                                   : matrix_bytes(k_blocks, rows, stride, element_bytes);
+}
+
+Status check_pointer(const char* name, uint64_t address, uint64_t alignment) {
+  if (address == 0)
+    return invalid_argument(fmt::format("{}: expected an address, found null", name));
+  if (address % alignment != 0) {
+    return invalid_argument(fmt::format(
+        "{}: expected an address that is a multiple of {}, found {:#x}", name, alignment, address));
+  }
+  return ok_status();
+}
+
+struct ScaleStrides {
+  int64_t a_row;
+  int64_t a_block;
+  int64_t b_row;
+  int64_t b_block;
+};
+
+// The distance between columns of A's scales may depend on m, so it follows the launch's m.
+int64_t a_scale_stride(const GemmProblem& p, int64_t m) {
+  if (p.a_scale_ld != 0) return p.a_scale_ld;
+  return p.a_scale_major == ScaleMajor::kRow ? p.k_blocks() : m;
+}
+
+ScaleStrides scale_strides(const GemmProblem& p, int64_t m) {
+  const int64_t a = a_scale_stride(p, m);
+  const int64_t b = p.b_scale_ld_or_dense();
+  const bool a_row_major = p.a_scale_major == ScaleMajor::kRow;
+  const bool b_row_major = p.b_scale_major == ScaleMajor::kRow;
+  return {a_row_major ? a : 1, a_row_major ? 1 : a, b_row_major ? b : 1, b_row_major ? 1 : b};
+}
+
+Status check_power_of_two(Device& device, const char* name, uint64_t address, int64_t rows,
+                          int64_t k_blocks, int64_t row_stride, int64_t column_stride) {
+  if (rows == 0) return ok_status();
+  if (address == 0)
+    return invalid_argument(fmt::format("{}: expected an address, found null", name));
+  const auto count =
+      static_cast<size_t>((rows - 1) * row_stride + (k_blocks - 1) * column_stride + 1);
+  std::vector<float> scales(count);
+  JITGEMM_TRY(device.copy_to_host(scales.data(), address, count * sizeof(float)));
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t block = 0; block < k_blocks; ++block) {
+      const float scale = scales[static_cast<size_t>(row * row_stride + block * column_stride)];
+      int exponent = 0;
+      if (std::isfinite(scale) && scale > 0 && std::frexp(scale, &exponent) == 0.5F) continue;
+      return invalid_argument(fmt::format("{}[{}, {}]: expected a positive power of two, found {}",
+                                          name, row, block, scale));
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status GemmOperation::check(const GemmArguments& arguments) const {
+  const GemmProblem& p = plan_.problem;
+  if (p.m_policy == MPolicy::kExact ? arguments.m != p.m : arguments.m < 0) {
+    return invalid_argument(
+        p.m_policy == MPolicy::kExact
+            ? fmt::format("m: expected {} (the kernel is exact in m), found {}", p.m, arguments.m)
+            : fmt::format("m: expected at least 0, found {}", arguments.m));
+  }
+  if (p.a_scale_ld != 0 && p.a_scale_major == ScaleMajor::kColumn && arguments.m > p.a_scale_ld) {
+    return invalid_argument(
+        fmt::format("m: expected at most a_scale_ld = {}, found {}", p.a_scale_ld, arguments.m));
+  }
+  if (arguments.m == 0) return ok_status();
+  const auto operand_alignment = static_cast<uint64_t>(p.alignment);
+  const auto out_bytes = static_cast<uint64_t>(dtype_info(p.out_dtype).bytes);
+  const auto scale_alignment = static_cast<uint64_t>(dtype_info(p.scale_dtype).bytes);
+  JITGEMM_TRY(check_pointer("a", arguments.a, operand_alignment));
+  JITGEMM_TRY(check_pointer("b", arguments.b, operand_alignment));
+  JITGEMM_TRY(check_pointer("a_scales", arguments.a_scales, scale_alignment));
+  JITGEMM_TRY(check_pointer("b_scales", arguments.b_scales, scale_alignment));
+  JITGEMM_TRY(check_pointer("out", arguments.out, std::max(operand_alignment, out_bytes)));
+  if (plan_.workspace_bytes > 0) {
+    JITGEMM_TRY(check_pointer("workspace", arguments.workspace, kWorkspaceAlignment));
+    if (arguments.workspace_bytes < static_cast<uint64_t>(plan_.workspace_bytes)) {
+      return invalid_argument(fmt::format("workspace_bytes: expected at least {}, found {}",
+                                          plan_.workspace_bytes, arguments.workspace_bytes));
+    }
+  }
+  return ok_status();
+}
+
+Status GemmOperation::fill(const GemmArguments& arguments, GemmParams& params) const {
+  const GemmProblem& p = plan_.problem;
+  params.a = arguments.a;
+  params.b = arguments.b;
+  params.a_scales = arguments.a_scales;
+  params.b_scales = arguments.b_scales;
+  params.out = arguments.out;
+  params.workspace = arguments.workspace;
+  params.lda = p.lda_or_dense();
+  params.ldb = p.ldb_or_dense();
+  params.ldo = p.ldo_or_dense();
+  const ScaleStrides strides = scale_strides(p, arguments.m);
+  params.a_scale_stride_m = strides.a_row;
+  params.a_scale_stride_k = strides.a_block;
+  params.b_scale_stride_n = strides.b_row;
+  params.b_scale_stride_k = strides.b_block;
+  params.m = static_cast<int32_t>(arguments.m);
+  if (plan_.a_map.used) {
+    JITGEMM_TRY(device_.encode(
+        matrix_tensor_map(p.a_dtype, params.a, arguments.m, p.k, params.lda, plan_.a_map),
+        params.a_map));
+  }
+  if (plan_.b_map.used) {
+    JITGEMM_TRY(device_.encode(
+        matrix_tensor_map(p.b_dtype, params.b, p.n, p.k, params.ldb, plan_.b_map), params.b_map));
+  }
+  if (plan_.out_map.used) {
+    JITGEMM_TRY(device_.encode(
+        matrix_tensor_map(p.out_dtype, params.out, arguments.m, p.n, params.ldo, plan_.out_map),
+        params.out_map));
+  }
+  return ok_status();
+}
+
+Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream) const {
+  JITGEMM_TRY(check(arguments));
+  if (arguments.m == 0) return ok_status();
+  const GemmProblem& p = plan_.problem;
+  GemmParams params = {};
+  JITGEMM_TRY(fill(arguments, params));
+
+  const int64_t scale_element = dtype_info(p.scale_dtype).bytes;
+  const std::array<MemoryRange, 6> ranges = {
+      {
+       {arguments.a, matrix_bytes(arguments.m, p.k, params.lda, 1), false},
+       {arguments.b, matrix_bytes(p.n, p.k, params.ldb, 1), false},
+       {arguments.a_scales,
+           scale_bytes(arguments.m, p.k_blocks(), p.a_scale_major, a_scale_stride(p, arguments.m),
+                       scale_element),
+           false},
+       {arguments.b_scales,
+           scale_bytes(p.n_blocks(), p.k_blocks(), p.b_scale_major, p.b_scale_ld_or_dense(),
+                       scale_element),
+           false},
+       {arguments.out, matrix_bytes(arguments.m, p.n, params.ldo, dtype_info(p.out_dtype).bytes),
+           true},
+       {arguments.workspace, static_cast<uint64_t>(plan_.workspace_bytes), true},
+       }
+  };
+  LaunchRequest request;
+  request.geometry = launch_geometry(plan_, arguments.m, device_.info().sm_count);
+  request.params = &params;
+  request.param_bytes = sizeof(params);
+  request.ranges = std::span(ranges.data(), plan_.workspace_bytes > 0 ? 6 : 5);
+  request.programmatic_dependence = arguments.programmatic_dependence;
+  return device_.launch(*kernel_, request, stream);
+}
+
+Status GemmOperation::check_power_of_two_scales(const GemmArguments& arguments) const {
+  JITGEMM_TRY(check(arguments));
+  const GemmProblem& p = plan_.problem;
+  if (p.scale_dtype == DType::kF8E8M0 || arguments.m == 0) return ok_status();
+  const ScaleStrides strides = scale_strides(p, arguments.m);
+  JITGEMM_TRY(check_power_of_two(device_, "a_scales", arguments.a_scales, arguments.m, p.k_blocks(),
+                                 strides.a_row, strides.a_block));
+  return check_power_of_two(device_, "b_scales", arguments.b_scales, p.n_blocks(), p.k_blocks(),
+                            strides.b_row, strides.b_block);
+}
+
+}  // namespace jitgemm

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+
+namespace jitgemm::cli {
+namespace {
+
+Result<DType> dtype_flag(const char* flag, const std::string& text) {
+  if (const std::optional<DType> dtype = parse_dtype(text)) return *dtype;
+  return invalid_argument(fmt::format(
+      "{}: '{}' is not a dtype; try F8_E4M3, F8_E5M2, F8_E8M0, F32, BF16, F16", flag, text));
+}
+
+// The index of the text among the choices.
+template <typename Enum>
+Result<Enum> choice_flag(const char* flag, const std::string& text,
+                         std::initializer_list<const char*> choices) {
+  int32_t index = 0;
+  std::string list;
+  for (const char* choice : choices) {
+    if (text == choice) return static_cast<Enum>(index);
+    list += fmt::format("{}{}", index == 0 ? "" : ", ", choice);
+    ++index;
+  }
+  return invalid_argument(fmt::format("{}: expected one of {}, found '{}'", flag, list, text));
+}
+
+}  // namespace
+
+int exit_code_for(StatusCode code) {
+  switch (code) {
+    case StatusCode::kOk: return kExitOk;
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kUnsupported: return kExitUsage;
+    case StatusCode::kCorruptData: return kExitCorrupt;
+    case StatusCode::kNoCompiler:
+    case StatusCode::kNoDriver: return kExitEnvironment;
+    default: return kExitFailed;
+  }
+}
+
+void Cli::finish(const Status& status) {
+  exit_code = exit_code_for(status.code());
+  if (status.ok()) return;
+  if (flags.json) {
+    const nlohmann::json document = {
+        {"status",  status_name(status.code())},
+        {"message", status.message()          }
+    };
+    std::printf("%s\n", document.dump(2).c_str());
+  } else {
+    std::fprintf(stderr, "jitgemm: %s\n", status.to_string().c_str());
+  }
+}
+
+void ProblemFlags::add_to(CLI::App& command) {
+  command.add_option("operation", operation, "The operation: block_scaled_mm")->required();
+  command.add_option("--arch", arch, "sm_90a, sm_100a or sm_103a");
+  command.add_option("-m,--m", m, "Rows of a and of the output")->capture_default_str();
+  command.add_option("-n,--n", n, "Rows of b, columns of the output")->capture_default_str();
+  command.add_option("-k,--k", k, "Columns of a and b")->capture_default_str();
+  command.add_option("--a-dtype", a_dtype, "F8_E4M3 or F8_E5M2")->capture_default_str();
+  command.add_option("--b-dtype", b_dtype, "F8_E4M3 or F8_E5M2")->capture_default_str();
+  command.add_option("--scale-dtype", scale_dtype, "F32 or F8_E8M0")->capture_default_str();
+  command.add_option("--out-dtype", out_dtype, "F32, BF16 or F16")->capture_default_str();
+  command.add_option("--group-n", group_n, "Rows of b that share a scale")->capture_default_str();
+  command.add_option("--group-k", group_k, "Columns that share a scale")->capture_default_str();
+  command.add_option("--a-scale-major", a_scale_major, "row or column")->capture_default_str();
+  command.add_option("--b-scale-major", b_scale_major, "row or column")->capture_default_str();
+  command.add_option("--scale-values", scale_values, "any, or pow2 to declare powers of two")
+      ->capture_default_str();
+  command.add_option("--m-policy", m_policy, "exact, class or any")->capture_default_str();
+  command.add_option("--kernel", kernel, "Force a kernel: " + kernel_family_list());
+  command.add_option("--tile-m", tile_m, "Force the tile's rows");
+  command.add_option("--tile-n", tile_n, "Force the tile's columns");
+  command.add_option("--stages", stages, "Force the pipeline's depth");
+  command.add_option("--split-k", split_k, "Force the number of splits of k");
+  command.add_option("--cluster", cluster, "Force the CTAs of a cluster");
+}
+
+Result<GemmProblem> ProblemFlags::problem(Arch default_arch) const {
+  if (operation != "block_scaled_mm") {
+    return unsupported(
+        fmt::format("operation: '{}' is not there; supported is block_scaled_mm", operation));
+  }
+  GemmProblem problem;
+  problem.arch = default_arch;
+  if (!arch.empty()) {
+    JITGEMM_ASSIGN(problem.arch, parse_arch(arch));
+  }
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  JITGEMM_ASSIGN(problem.a_dtype, dtype_flag("--a-dtype", a_dtype));
+  JITGEMM_ASSIGN(problem.b_dtype, dtype_flag("--b-dtype", b_dtype));
+  JITGEMM_ASSIGN(problem.scale_dtype, dtype_flag("--scale-dtype", scale_dtype));
+  JITGEMM_ASSIGN(problem.out_dtype, dtype_flag("--out-dtype", out_dtype));
+  problem.group_n = group_n;
+  problem.group_k = group_k;
+  JITGEMM_ASSIGN(problem.a_scale_major,
+                 choice_flag<ScaleMajor>("--a-scale-major", a_scale_major, {"row", "column"}));
+  JITGEMM_ASSIGN(problem.b_scale_major,
+                 choice_flag<ScaleMajor>("--b-scale-major", b_scale_major, {"row", "column"}));
+  JITGEMM_ASSIGN(problem.scale_values,
+                 choice_flag<ScaleValues>("--scale-values", scale_values, {"any", "pow2"}));
+  JITGEMM_ASSIGN(problem.m_policy,
+                 choice_flag<MPolicy>("--m-policy", m_policy, {"exact", "class", "any"}));
+  JITGEMM_TRY(validate(problem));
+  return problem;
+}
+
+Result<PlanOverrides> ProblemFlags::overrides() const {
+  PlanOverrides overrides;
+  if (!kernel.empty()) {
+    overrides.family = parse_kernel_family(kernel);
+    if (!overrides.family) {
+      return invalid_argument(
+          fmt::format("--kernel: expected one of {}, found '{}'", kernel_family_list(), kernel));
+    }
+  }
+  const auto force = [](int32_t flag, std::optional<int32_t>& field) {
+    if (flag != 0) field = flag;
+  };
+  force(tile_m, overrides.tile_m);
+  force(tile_n, overrides.tile_n);
+  force(stages, overrides.stages);
+  force(split_k, overrides.split_k);
+  force(cluster, overrides.cluster);
+  return overrides;
+}
+
+}  // namespace jitgemm::cli

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every verb of the jitgemm command shares: the global flags, the exit codes, the ways to
+// print. A verb is one file with one add_<verb>_command function, named in main.cpp.
+#pragma once
+
+#include "problem/gemm_problem.h"
+#include "runtime/context.h"
+#include "support/result.h"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace jitgemm::cli {
+
+// Documented in docs/cli.md and stable.
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailed = 1,       // the work failed, or a result did not verify
+  kExitUsage = 2,        // the command line or an input is wrong, or asks for what is unsupported
+  kExitPartial = 3,      // some of several pieces of work failed
+  kExitCorrupt = 4,      // a file is not what its format promises
+  kExitEnvironment = 5,  // no compiler, no driver, or no such device
+};
+
+struct GlobalFlags {
+  ContextOptions context;
+  bool json = false;
+};
+
+// One parse of a command line: flags that verbs read, and the code that the process returns.
+struct Cli {
+  GlobalFlags flags;
+  int exit_code = kExitOk;
+
+  // Runs a verb's body; a Status that is not OK is printed to standard error (or as JSON to
+  // standard output) and becomes the exit code.
+  void finish(const Status& status);
+};
+
+int exit_code_for(StatusCode code);
+
+void add_run_command(CLI::App& app, Cli& cli);
+void add_plan_command(CLI::App& app, Cli& cli);
+void add_source_command(CLI::App& app, Cli& cli);
+void add_compile_command(CLI::App& app, Cli& cli);
+void add_prewarm_command(CLI::App& app, Cli& cli);
+void add_quantize_command(CLI::App& app, Cli& cli);
+void add_cache_command(CLI::App& app, Cli& cli);
+void add_doctor_command(CLI::App& app, Cli& cli);
+
+// The flags that describe one problem, shared by run, plan, source and compile.
+struct ProblemFlags {
+  std::string operation = "block_scaled_mm";
+  std::string arch;  // empty: the device's, else sm_90a
+  int64_t m = 256;
+  int64_t n = 256;
+  int64_t k = 512;
+  std::string a_dtype = "F8_E4M3";
+  std::string b_dtype = "F8_E4M3";
+  std::string scale_dtype = "F32";
+  std::string out_dtype = "BF16";
+  int32_t group_n = 128;
+  int32_t group_k = 128;
+  std::string a_scale_major = "row";
+  std::string b_scale_major = "row";
+  std::string scale_values = "any";
+  std::string m_policy = "exact";
+  std::string kernel;  // a forced kernel family
+  int32_t tile_m = 0;  // 0: the planner's
+  int32_t tile_n = 0;
+  int32_t stages = 0;
+  int32_t split_k = 0;
+  int32_t cluster = 0;
+
+  void add_to(CLI::App& command);
+  Result<GemmProblem> problem(Arch default_arch) const;
+  Result<PlanOverrides> overrides() const;
+};
+
+}  // namespace jitgemm::cli

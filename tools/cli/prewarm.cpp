@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// jitgemm prewarm: compiles every kernel that the shapes of a manifest need into the cache. No GPU.
+#include "cli.h"
+#include "json.h"
+#include "problem/manifest.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <unistd.h>
+
+namespace jitgemm::cli {
+namespace {
+
+struct PrewarmFlags {
+  std::vector<std::string> manifests;
+  std::vector<std::string> archs;
+  int jobs = 0;
+  bool dry_run = false;
+  bool quiet = false;
+};
+
+struct Work {
+  std::string name;
+  GemmPlan plan;
+};
+
+// Every m whose plan may differ: the ends of classes under MPolicy::kClass, one for kAny, each m
+// for kExact.
+std::vector<int64_t> planned_ms(const ManifestEntry& entry) {
+  std::vector<int64_t> ms;
+  for (int64_t m = entry.m_first; m <= entry.m_last;) {
+    ms.push_back(m);
+    if (entry.problem.m_policy == MPolicy::kAny) break;
+    m = entry.problem.m_policy == MPolicy::kClass ? m_class_bound(m) + 1 : m + 1;
+  }
+  return ms;
+}
+
+// The distinct kernels of all entries: plans that specialise to one translation unit are one.
+Result<std::vector<Work>> collect(const PrewarmFlags& flags, KernelBuilder& builder) {
+  std::vector<Arch> only;
+  for (const std::string& name : flags.archs) {
+    JITGEMM_ASSIGN(const Arch arch, parse_arch(name));
+    only.push_back(arch);
+  }
+  std::vector<Work> work;
+  std::set<std::string> seen;
+  for (const std::string& path : flags.manifests) {
+    JITGEMM_ASSIGN(const Manifest manifest, read_manifest(path));
+    for (const ManifestEntry& entry : manifest.entries) {
+      for (const Arch arch : only.empty() ? entry.archs : only) {
+        GemmProblem problem = entry.problem;
+        problem.arch = arch;
+        for (const int64_t m : planned_ms(entry)) {
+          problem.m = m;
+          JITGEMM_ASSIGN(GemmPlan plan, plan_gemm(problem));
+          JITGEMM_ASSIGN(const KernelSource source, builder.source(plan));
+          if (!seen.insert(source.target + source.text).second) continue;
+          work.push_back(
+              {fmt::format("{} {}", entry.name, arch_info(arch).target), std::move(plan)});
+        }
+      }
+    }
+  }
+  return work;
+}
+
+class Progress {
+ public:
+  Progress(size_t total, bool quiet)
+      : total_(total), visible_(!quiet && isatty(STDERR_FILENO) != 0) {}
+  ~Progress() {
+    if (visible_) std::fputs("\r\033[K", stderr);
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(size_t done, const std::string& name) {
+    if (!visible_) return;
+    const std::scoped_lock lock(mutex_);
+    constexpr size_t kWidth = 30;
+    const size_t filled = total_ == 0 ? kWidth : done * kWidth / total_;
+    fmt::print(stderr, "\r\033[K[{}{}] {}/{} {}", std::string(filled, '#'),
+               std::string(kWidth - filled, '.'), done, total_, name);
+    std::fflush(stderr);
+  }
+
+ private:
+  size_t total_;
+  bool visible_;
+  std::mutex mutex_;
+};
+
+struct Outcome {
+  std::atomic<size_t> done{0};
+  std::atomic<size_t> hits{0};
+  std::atomic<size_t> compiled{0};
+  std::mutex mutex;
+  std::vector<std::string> failures;
+};
+
+void build_all(const std::vector<Work>& work, KernelBuilder& builder, int jobs, bool quiet,
+               Outcome& outcome) {
+  Progress progress(work.size(), quiet);
+  std::atomic<size_t> next{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < jobs; ++i) {
+    threads.emplace_back([&] {
+      for (size_t at = next++; at < work.size(); at = next++) {
+        const Result<BuiltKernel> built = builder.build(work[at].plan, BuildMode::kCached);
+        if (!built) {
+          const std::scoped_lock lock(outcome.mutex);
+          outcome.failures.push_back(work[at].name + ": " + built.error().to_string());
+        } else {
+          ++(built->from_cache ? outcome.hits : outcome.compiled);
+        }
+        progress.show(++outcome.done, work[at].name);
+      }
+    });
+  }
+}
+
+Status prewarm(const PrewarmFlags& flags, Cli& cli) {
+  JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
+  JITGEMM_ASSIGN(const std::vector<Work> work, collect(flags, context->builder()));
+  Outcome outcome;
+  if (!flags.dry_run) {
+    JITGEMM_ASSIGN(const std::shared_ptr<Compiler> compiler, context->builder().compiler());
+    const int jobs = flags.jobs > 0
+                         ? flags.jobs
+                         : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    build_all(work, context->builder(), jobs, flags.quiet, outcome);
+  }
+  if (cli.flags.json) {
+    Json json = document("prewarm");
+    json.update({
+        {"requested", work.size()            },
+        {"hit",       outcome.hits.load()    },
+        {"compiled",  outcome.compiled.load()},
+        {"failed",    outcome.failures.size()}
+    });
+    json["failures"] = outcome.failures;
+    print(json);
+  } else {
+    fmt::print("{} kernels: {} in the cache, {} compiled, {} failed{}\n", work.size(),
+               outcome.hits.load(), outcome.compiled.load(), outcome.failures.size(),
+               flags.dry_run ? " (dry run)" : "");
+    for (const std::string& failure : outcome.failures)
+      fmt::print(stderr, "jitgemm: {}\n", failure);
+  }
+  if (!outcome.failures.empty())
+    cli.exit_code = outcome.failures.size() == work.size() ? kExitFailed : kExitPartial;
+  return ok_status();
+}
+
+}  // namespace
+
+void add_prewarm_command(CLI::App& app, Cli& cli) {
+  CLI::App* command = app.add_subcommand(
+      "prewarm", "Compile the kernels of a manifest into the cache; no GPU needed");
+  auto flags = std::make_shared<PrewarmFlags>();
+  command->add_option("manifests", flags->manifests, "Manifest files")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command->add_option("--arch", flags->archs, "Only these archs (default: those of each entry)")
+      ->delimiter(',');
+  command->add_option("-j,--jobs", flags->jobs, "Compiles at once (default: one a core)");
+  command->add_flag("--dry-run", flags->dry_run, "Only count the distinct kernels");
+  command->add_flag("-q,--quiet", flags->quiet, "No progress bar");
+  command->callback([flags, &cli] {
+    const Status status = prewarm(*flags, cli);
+    if (!status.ok()) cli.finish(status);
+  });
+}
+
+}  // namespace jitgemm::cli
