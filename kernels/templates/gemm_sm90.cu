@@ -65,7 +65,11 @@ struct Config {
     kCommonRun = gcd(kGroupColumns, kColumnGroup),
     kColumnRun = kCommonRun % 8 == 0 ? kCommonRun : 1,
     kColumnScales = kColumns / kColumnRun,
-    kGroupColumnScales = kGroupColumns / kColumnRun,
+    // Column scales that a math thread loads ahead into registers: one a run, or, where each column
+    // has its own, those of its two columns in each block of 8, while they are few. 0: too many.
+    kHeldScales = kColumnRun != 1       ? kGroupColumns / kColumnRun
+                  : kGroupColumns <= 64 ? kGroupColumns / 4
+                                        : 0,
     // Scales travel in a ring of their own, four scale blocks of k a slot, so that row-major scales
     // move 16 bytes at a time. The ring reaches a little further ahead than the tiles'.
     kScaleBlocks = ceil_div(Spec::kK, Spec::kGroupK),
@@ -79,7 +83,13 @@ struct Config {
     // Shared memory, in bytes from a base that is a multiple of 1024.
     kRowTiles = 0,
     kColumnTiles = kRowTiles + Spec::kStages * kRowTileBytes,
-    kScaleRing = kColumnTiles + Spec::kStages * kColumnTileBytes,
+    // TMA stores: each math warp stages 16 rows of 64 bytes, twice, in a swizzled square.
+    kTmaStore = Spec::kStore == 1,
+    kOutBytes = Spec::kOut == kF32 ? 4 : 2,
+    kStoreColumns = 64 / kOutBytes,
+    kStoreBuffers = kColumnTiles + Spec::kStages * kColumnTileBytes,
+    kStoreBufferBytes = 16 * 64,
+    kScaleRing = kStoreBuffers + (kTmaStore ? 2 * kMathWarps * kStoreBufferBytes : 0),
     kScaleSlotBytes = 16 * (kRowScales + kColumnScales),
     kBarriers = kScaleRing + kScaleSlots * kScaleSlotBytes,
     kSharedBytes = kBarriers + 8 * 2 * (Spec::kStages + kScaleSlots),
@@ -110,6 +120,9 @@ static_assert(Config::kColumns <= 256 && Config::kRows <= 256, "a TMA box has at
 static_assert(Spec::kThreads == Config::kMathThreads + 128, "math warpgroups and one producer");
 static_assert(Spec::kSplitK == 1 || (Spec::kSplitK == Spec::kCluster && Spec::kShare == kShareNone),
               "the splits of a tile are the CTAs of a cluster");
+static_assert(!Config::kTmaStore || (!Config::kSwap && Spec::kSplitK == 1 &&
+                                     Config::kGroupColumns % Config::kStoreColumns == 0),
+              "TMA stores whole boxes of a tile whose rows are those of the output");
 static_assert(!Config::kMulticast || !Config::kCopyFeed, "only TMA multicasts");
 static_assert(Spec::kSplitK == 1 || Config::kPartialBytes <= Config::kScaleRing,
               "partials fit over the stages");
@@ -442,21 +455,23 @@ using Accumulators = float[Config::kWaves][Config::kRegisters];
 // acc += partial * (row scale * column scale), the two scales multiplied first.
 __device__ __forceinline__ void promote(float (&acc)[Config::kRegisters],
                                         const float (&partial)[Config::kRegisters],
-                                        const float (&row_scale)[2],
-                                        const float (&run_scale)[Config::kGroupColumnScales],
+                                        const float (&row_scale)[2], const float* held_scale,
                                         SharedAddress column_scales) {
 #pragma unroll
   for (int block = 0; block < Config::kGroupColumns / 8; ++block) {
     float scale[4];
     if constexpr (Config::kColumnRun == 1) {
-      const float even = load_shared_float(column_scales + 16 * 8 * block);
-      const float odd = load_shared_float(column_scales + 16 * (8 * block + 1));
+      const bool held = Config::kHeldScales > 0;
+      const float even =
+          held ? held_scale[2 * block] : load_shared_float(column_scales + 16 * 8 * block);
+      const float odd = held ? held_scale[2 * block + 1]
+                             : load_shared_float(column_scales + 16 * (8 * block + 1));
       scale[0] = __fmul_rn(row_scale[0], even);
       scale[1] = __fmul_rn(row_scale[0], odd);
       scale[2] = __fmul_rn(row_scale[1], even);
       scale[3] = __fmul_rn(row_scale[1], odd);
     } else {
-      const float run = run_scale[8 * block / Config::kColumnRun];
+      const float run = held_scale[8 * block / Config::kColumnRun];
       scale[0] = scale[1] = __fmul_rn(row_scale[0], run);
       scale[2] = scale[3] = __fmul_rn(row_scale[1], run);
     }
@@ -467,64 +482,104 @@ __device__ __forceinline__ void promote(float (&acc)[Config::kRegisters],
   }
 }
 
-// The slots that a math warp holds, and the way to give them back.
+// What a math warpgroup needs for one step, a stage's part that has one scale block: where its
+// operands are, and the scales that do not fit beside the products.
+struct Step {
+  unsigned long long rows;
+  unsigned long long columns;
+  SharedAddress scales;
+  float row_scale[2];  // of the first wave
+  float held_scale[Config::kHeldScales > 0 ? Config::kHeldScales : 1];
+  bool full;  // the stage was there when asked
+};
+
+// One math warp's walk over the steps. Whatever has a latency is asked for one step ahead, while
+// the tensor cores work.
 struct Consumer {
   Shared shared;
-  int lane;
+  MathThread thread;
   Cursor tiles;
-  ScaleCursor scales;
+  ScaleCursor slots;
   int quad = -1;  // of scale blocks, that the slot holds; -1: none held
+  // Zero (the grid has one row), though the compiler cannot know: it keeps scales that all lanes
+  // share out of the uniform registers, where moving them would stall the warp.
+  unsigned zero;
+  // Of stage 0; another stage's are a plain sum further, since addresses never carry out of the
+  // field.
+  unsigned long long first_rows;
+  unsigned long long first_columns;
 
-  __device__ __forceinline__ Consumer(const Shared& shared_, int lane_)
-      : shared(shared_), lane(lane_) {}
+  __device__ __forceinline__ Consumer(const Shared& shared_, const MathThread& thread_)
+      : shared(shared_),
+        thread(thread_),
+        zero(thread_.lane & (gridDim.y - 1)),
+        first_rows(wgmma_descriptor(shared_.row_tile(0) + thread_.first_row() * Spec::kTileK)),
+        first_columns(
+            wgmma_descriptor(shared_.column_tile(0) + thread_.first_column() * Spec::kTileK)) {}
 
-  __device__ __forceinline__ void release_tile() {
+  __device__ __forceinline__ void release_tile(int stage) const {
     __syncwarp();
     if constexpr (Config::kMulticast) {
       // To every CTA that writes into this one's stages. They learn only that wgmma has read the
       // stage, so no wider ordering than the default is needed.
-      if (lane < Spec::kCluster) {
-        mbarrier_arrive_remote(shared.empty(tiles.stage), lane);
+      if (thread.lane < Spec::kCluster) {
+        mbarrier_arrive_remote(shared.empty(stage), thread.lane);
       }
-    } else if (lane == 0) {
-      mbarrier_arrive(shared.empty(tiles.stage));
+    } else if (thread.lane == 0) {
+      mbarrier_arrive(shared.empty(stage));
     }
   }
 
   __device__ __forceinline__ void release_scales() {
     if (quad >= 0) {
       __syncwarp();
-      if (lane == 0) {
-        mbarrier_arrive(shared.scales_empty(scales.stage));
+      if (thread.lane == 0) {
+        mbarrier_arrive(shared.scales_empty(slots.stage));
       }
-      scales.next();
+      slots.next();
       quad = -1;
     }
   }
 
-  // Where the scales of a block of k are: row or column i is 16 * i further.
-  __device__ __forceinline__ SharedAddress scales_at(int block) {
-    if (block / 4 != quad) {
-      release_scales();
-      mbarrier_wait(shared.scales_full(scales.stage), scales.phase);
-      quad = block / 4;
+  __device__ __forceinline__ void load_row_scale(SharedAddress scales, int wave,
+                                                 float (&row_scale)[2]) const {
+    if constexpr (Config::kOneRowScale) {
+      row_scale[0] = row_scale[1] = load_shared_float(scales);
+    } else {
+      row_scale[0] = load_shared_float(scales + 16 * thread.row(wave));
+      row_scale[1] = load_shared_float(scales + 16 * (thread.row(wave) + 8));
     }
-    return shared.scales(scales.stage) + 4 * (block % 4);
   }
 
-  __device__ __forceinline__ void wait_tile() const {
-    mbarrier_wait(shared.full(tiles.stage), tiles.phase);
+  __device__ __forceinline__ SharedAddress column_scales(SharedAddress scales) const {
+    return scales + 16 * (Config::kRowScales + (Config::kColumnRun == 1
+                                                    ? thread.column(0)
+                                                    : thread.first_column() / Config::kColumnRun));
   }
-  // Whether the next stage is there. Asked early, the answer's latency hides behind wgmma.
-  __device__ __forceinline__ bool next_tile_is_full() const {
-    Cursor next = tiles;
-    next.next();
-    return mbarrier_test(shared.full(next.stage), next.phase);
+
+  // The step that starts at k, in the stage of `tiles`.
+  __device__ __forceinline__ void prepare(unsigned k, Step& step) {
+    step.full = mbarrier_test(shared.full(tiles.stage), tiles.phase);
+    const unsigned advance = 2 * (k % Spec::kTileK / 32);  // along k, in units of 16 bytes
+    step.rows = first_rows + (tiles.stage * (Config::kRowTileBytes / 16) + advance);
+    step.columns = first_columns + (tiles.stage * (Config::kColumnTileBytes / 16) + advance);
+    const int block = static_cast<int>(k / Spec::kGroupK);
+    if (block / 4 != quad) {
+      release_scales();
+      mbarrier_wait(shared.scales_full(slots.stage), slots.phase);
+      quad = block / 4;
+    }
+    step.scales = shared.scales(slots.stage) + 4 * (block % 4) + zero;
+    load_row_scale(step.scales, 0, step.row_scale);
+#pragma unroll
+    for (int i = 0; i < Config::kHeldScales; ++i) {
+      const int column = Config::kColumnRun == 1 ? 8 * (i / 2) + i % 2 : i;
+      step.held_scale[i] = load_shared_float(column_scales(step.scales) + 16 * column);
+    }
   }
 };
 
-__device__ __forceinline__ void multiply_tile(const Walk& walk, const MathThread& thread,
-                                              Consumer& consumer,
+__device__ __forceinline__ void multiply_tile(const Walk& walk, Consumer& consumer,
                                               float (&partial)[Config::kRegisters],
                                               Accumulators& acc) {
   using Mma = Wgmma<Config::kGroupColumns, Config::kRowType, Config::kColumnType>;
@@ -535,67 +590,58 @@ __device__ __forceinline__ void multiply_tile(const Walk& walk, const MathThread
       acc[wave][i] = 0.0f;
     }
   }
-  bool full = false;
-  for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
+  int k = walk.k_begin() * Spec::kTileK;
+  const int k_end = walk.k_end() == Config::kKBlocks ? Spec::kK : walk.k_end() * Spec::kTileK;
+  if (Spec::kSplitK > 1 && k >= k_end) {
+    return;
+  }
+  Step step;
+  consumer.prepare(k, step);
+  while (true) {
     const int stage = consumer.tiles.stage;
-    if (!full) {
-      consumer.wait_tile();
+    if (!step.full) {
+      mbarrier_wait(consumer.shared.full(stage), consumer.tiles.phase);
     }
-    const SharedAddress row_tile =
-        consumer.shared.row_tile(stage) + thread.first_row() * Spec::kTileK;
-    const unsigned long long columns =
-        wgmma_descriptor(consumer.shared.column_tile(stage) + thread.first_column() * Spec::kTileK);
+    const int next_k = k + Config::kPartK;
+    const bool last_of_tile = next_k >= k_end;
+    const bool last_of_stage = Config::kParts == 1 || next_k % Spec::kTileK == 0 || last_of_tile;
+    Step next;
 #pragma unroll
-    for (int part = 0; part < Config::kParts; ++part) {
-      const int k = k_block * Spec::kTileK + part * Config::kPartK;
-      const bool last_part = part == Config::kParts - 1 || k + Config::kPartK >= Spec::kK;
-      const SharedAddress scales = consumer.scales_at(k / Spec::kGroupK);
-      const SharedAddress column_scales =
-          scales + 16 * (Config::kRowScales + (Config::kColumnRun == 1
-                                                   ? thread.column(0)
-                                                   : thread.first_column() / Config::kColumnRun));
-      float run_scale[Config::kGroupColumnScales];
-      if constexpr (Config::kColumnRun != 1) {
-#pragma unroll
-        for (int i = 0; i < Config::kGroupColumnScales; ++i) {
-          run_scale[i] = load_shared_float(column_scales + 16 * i);
-        }
+    for (int wave = 0; wave < Config::kWaves; ++wave) {
+      constexpr int kLast = Config::kWaves - 1;
+      float row_scale[2] = {step.row_scale[0], step.row_scale[1]};
+      if (wave > 0) {
+        consumer.load_row_scale(step.scales, wave, row_scale);
       }
+      wgmma_fence();
 #pragma unroll
-      for (int wave = 0; wave < Config::kWaves; ++wave) {
-        // Everything that has a latency is asked for before the products are issued: a warp may be
-        // held at a wgmma for as long as the tensor cores are busy with the other warpgroup's.
-        float row_scale[2];
-        if constexpr (Config::kOneRowScale) {
-          row_scale[0] = row_scale[1] = load_shared_float(scales);
-        } else {
-          row_scale[0] = load_shared_float(scales + 16 * thread.row(wave));
-          row_scale[1] = load_shared_float(scales + 16 * (thread.row(wave) + 8));
-        }
-        const bool last = wave == Config::kWaves - 1 && last_part;
-        if (last) {
-          full = k_block + 1 < walk.k_end() && consumer.next_tile_is_full();
-        }
-        const unsigned long long rows = wgmma_descriptor(row_tile + 64 * wave * Spec::kTileK);
-        wgmma_fence();
-#pragma unroll
-        for (int step = 0; step < Config::kStepsPerPart; ++step) {
-          const int advance = 2 * (part * Config::kStepsPerPart + step);
-          Mma::run(partial, rows + advance, columns + advance, step > 0);
-        }
-        wgmma_commit();
-        wgmma_wait<0>();
-        Mma::keep(partial);
-        if (last) {
-          consumer.release_tile();
-        }
-        promote(acc[wave], partial, row_scale, run_scale, column_scales);
+      for (int i = 0; i < Config::kStepsPerPart; ++i) {
+        Mma::run(partial, step.rows + (64 * Spec::kTileK / 16) * wave + 2 * i, step.columns + 2 * i,
+                 i > 0);
       }
-      if (last_part) {
-        break;
+      wgmma_commit();
+      if (wave == kLast && last_of_stage) {
+        consumer.tiles.next();
       }
+      // Column scales that promote() still has to read keep their slot until then.
+      if (wave == kLast && Config::kHeldScales > 0 && !last_of_tile) {
+        consumer.prepare(next_k, next);
+      }
+      wgmma_wait<0>();
+      Mma::keep(partial);
+      if (wave == kLast && last_of_stage) {
+        consumer.release_tile(stage);
+      }
+      promote(acc[wave], partial, row_scale, step.held_scale, consumer.column_scales(step.scales));
     }
-    consumer.tiles.next();
+    if (last_of_tile) {
+      break;
+    }
+    if constexpr (Config::kHeldScales == 0) {
+      consumer.prepare(next_k, next);
+    }
+    step = next;
+    k = next_k;
   }
   consumer.release_scales();
 }
@@ -667,6 +713,59 @@ __device__ __forceinline__ void store_rows(const GemmParams& p, int m, TileOrigi
             }
           }
         }
+      }
+    }
+  }
+}
+
+// Rows are m, by TMA: a warp stages 16 rows of kStoreColumns columns, one lane stores the box, and
+// the other buffer is filled meanwhile. Rows and columns that do not exist are clipped.
+__device__ __forceinline__ void store_rows_by_tma(const Shared& shared, const GemmParams& p,
+                                                  TileOrigin tile, const MathThread& thread,
+                                                  const Accumulators& acc, int& buffer) {
+  const int warp = 4 * thread.warpgroup + thread.warp;
+  const SharedAddress buffers =
+      shared.base + Config::kStoreBuffers + 2 * warp * Config::kStoreBufferBytes;
+#pragma unroll
+  for (int wave = 0; wave < Config::kWaves; ++wave) {
+#pragma unroll
+    for (int chunk = 0; chunk < Config::kGroupColumns / Config::kStoreColumns; ++chunk) {
+      const SharedAddress box = buffers + buffer * Config::kStoreBufferBytes;
+      buffer ^= 1;
+      if (thread.lane == 0) {
+        tma_store_wait_read<1>();
+      }
+      __syncwarp();
+      const float* v = &acc[wave][chunk * Config::kStoreColumns / 2];
+      if constexpr (Spec::kOut == kF32) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int row = thread.lane / 4 + 8 * (i % 2);
+          const int byte = 32 * (i / 2) + 8 * (thread.lane % 4);
+          const float* pair = v + 4 * (i / 2) + 2 * (i % 2);
+          store_shared(box + swizzle_64b(row, byte),
+                       make_uint2(__float_as_uint(pair[0]), __float_as_uint(pair[1])));
+        }
+      } else {
+        // Lane l addresses row l % 8 of matrix l / 8; matrices are rows 0-7 and 8-15 of one block
+        // of 8 columns, then of the next.
+        const int row = thread.lane % 16;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const float* w = v + 8 * i;
+          store_shared_matrices(
+              box + swizzle_64b(row, 32 * i + 16 * (thread.lane / 16)),
+              pack_outputs<Spec::kOut>(w[0], w[1]), pack_outputs<Spec::kOut>(w[2], w[3]),
+              pack_outputs<Spec::kOut>(w[4], w[5]), pack_outputs<Spec::kOut>(w[6], w[7]));
+        }
+      }
+      fence_proxy_async_shared();
+      __syncwarp();
+      if (thread.lane == 0) {
+        tma_store_2d(&p.out_map, box,
+                     tile.column + thread.first_column() + chunk * Config::kStoreColumns,
+                     tile.row + thread.first_row() + 64 * wave + 16 * thread.warp);
+        tma_store_commit();
       }
     }
   }
@@ -774,7 +873,8 @@ __device__ __forceinline__ void reduce_partials(const Shared& shared, const Gemm
 
 __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& p, const Walk& walk,
                                         int m, const MathThread& thread) {
-  Consumer consumer(shared, thread.lane);
+  Consumer consumer(shared, thread);
+  int store_buffer = 0;
   Accumulators acc;
   float partial[Config::kRegisters];
 #pragma unroll
@@ -783,7 +883,7 @@ __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& 
   }
   for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
     const TileOrigin tile = walk.at(unit);
-    multiply_tile(walk, thread, consumer, partial, acc);
+    multiply_tile(walk, consumer, partial, acc);
     if constexpr (Spec::kSplitK > 1) {
       named_barrier_sync(1, Config::kMathThreads);  // no warpgroup still reads the stages
       write_partials(shared, thread, acc);
@@ -792,9 +892,14 @@ __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& 
       meet_cluster();
     } else if constexpr (Config::kSwap) {
       store_columns(p, m, tile, thread, acc);
+    } else if constexpr (Config::kTmaStore) {
+      store_rows_by_tma(shared, p, tile, thread, acc, store_buffer);
     } else {
       store_rows(p, m, tile, thread, acc);
     }
+  }
+  if (Config::kTmaStore && thread.lane == 0) {
+    tma_store_wait<0>();
   }
 }
 
@@ -823,11 +928,13 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
     cluster_sync();  // no CTA may reach barriers that its neighbour has not initialised
   }
 
-  // Registers of a thread: 168 at launch with two math warpgroups, then 40 for the producer and 232
-  // for the others. With one there are enough for all.
+  // The launch divides the registers evenly; the producer gives most of its share to the math
+  // warpgroups, where there are two or three. With one there are enough for all.
   if (warp >= Config::kMathWarps) {
     if constexpr (Config::kWarpgroups == 2) {
       asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    } else if constexpr (Config::kWarpgroups == 3) {
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
     }
     const int role = warp - Config::kMathWarps;
     if (role == 3) {
@@ -845,6 +952,8 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
   } else {
     if constexpr (Config::kWarpgroups == 2) {
       asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    } else if constexpr (Config::kWarpgroups == 3) {
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 152;");
     }
     consume(shared, p, walk, m, MathThread{warp / 4, warp % 4, lane});
   }

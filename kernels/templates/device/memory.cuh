@@ -24,6 +24,20 @@ __device__ __forceinline__ void store_shared(SharedAddress address, unsigned wor
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
 
+__device__ __forceinline__ void store_shared(SharedAddress address, uint2 words) {
+  asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(words.x), "r"(words.y)
+               : "memory");
+}
+
+// Four 8 x 8 matrices of 16-bit elements from their register fragments: lanes 8 * i to 8 * i + 7
+// give the addresses of matrix i's rows (PTX ISA "stmatrix").
+__device__ __forceinline__ void store_shared_matrices(SharedAddress row, unsigned m0, unsigned m1,
+                                                      unsigned m2, unsigned m3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+               "r"(m0), "r"(m1), "r"(m2), "r"(m3)
+               : "memory");
+}
+
 // From the same offset in the shared memory of a CTA of the cluster (PTX ISA "mapa").
 __device__ __forceinline__ float load_cluster_float(SharedAddress address, unsigned cta_rank) {
   float value;

@@ -119,3 +119,9 @@ __device__ __forceinline__ void cp_async_wait_all() {
 __device__ __forceinline__ unsigned swizzle_128b(unsigned row, unsigned column) {
   return row * 128 + (column ^ ((row & 7) << 4));
 }
+
+// The same for 64-byte rows and the 64-byte swizzle: bits 4-5 are XORed with bits 7-8. The tile
+// starts on a multiple of 512 bytes.
+__device__ __forceinline__ unsigned swizzle_64b(unsigned row, unsigned column) {
+  return row * 64 + (column ^ ((row / 2 & 3) << 4));
+}
