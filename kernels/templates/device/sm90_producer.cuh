@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The producer warpgroup of gemm_sm90.cu: fills stages with tiles, by TMA or by copies in the same
+// layout, and the ring of scales. Knows the rings and their barriers, nothing of what is computed.
+#pragma once
+
+#include "device/memory.cuh"
+#include "device/params.cuh"
+#include "device/sm90_config.cuh"
+#include "device/tma.cuh"
+
+template <int kTileRows, bool kShared>
+__device__ __forceinline__ void load_tile(SharedAddress tile, const TensorMap* map, int k, int row,
+                                          int rank, SharedAddress barrier) {
+  if constexpr (kShared) {
+    // Each CTA fetches its slice of the shared tile and writes it into all of them.
+    constexpr int kSlice = kTileRows / Spec::kCluster;
+    static_assert(kSlice % 8 == 0, "a slice keeps the swizzle pattern");
+    tma_load_2d_multicast(tile + rank * kSlice * Spec::kTileK, map, k, row + rank * kSlice, barrier,
+                          static_cast<unsigned short>((1u << Spec::kCluster) - 1));
+  } else {
+    tma_load_2d(tile, map, k, row, barrier);
+  }
+}
+
+__device__ __forceinline__ void issue_tma(const Shared& shared, const GemmParams& p,
+                                          const Cursor& cursor, int k_block, TileOrigin tile,
+                                          int rank) {
+  const TensorMap* row_map = Config::kSwap ? &p.b_map : &p.a_map;
+  const TensorMap* column_map = Config::kSwap ? &p.a_map : &p.b_map;
+  const SharedAddress barrier = shared.full(cursor.stage);
+  const int k = k_block * Spec::kTileK;
+  mbarrier_arrive_expect_tx(barrier, Config::kTmaBytes);
+  if constexpr (Config::kRowFeed == kFeedTma) {
+    load_tile<Config::kRows, Config::kMulticast && Spec::kShare == kShareRows>(
+        shared.row_tile(cursor.stage), row_map, k, tile.row, rank, barrier);
+  }
+  if constexpr (Config::kColumnFeed == kFeedTma) {
+    load_tile<Config::kColumns, Config::kMulticast && Spec::kShare == kShareColumns>(
+        shared.column_tile(cursor.stage), column_map, k, tile.column, rank, barrier);
+  }
+}
+
+// One warp: every lane waits and counts, one issues.
+__device__ __forceinline__ void produce_by_tma(const Shared& shared, const GemmParams& p,
+                                               const Walk& walk) {
+  const bool leader = elect_one();
+  if (leader) {
+    tma_prefetch_map(&p.a_map);
+    tma_prefetch_map(&p.b_map);
+  }
+  Cursor cursor;
+  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
+    const TileOrigin tile = walk.at(unit);
+    for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
+      mbarrier_wait(shared.empty(cursor.stage), cursor.phase ^ 1);
+      if (leader) {
+        issue_tma(shared, p, cursor, k_block, tile, walk.rank);
+      }
+      cursor.next();
+    }
+    meet_cluster();
+    meet_cluster();
+  }
+}
+
+// The tile of an operand whose rows TMA cannot address, in the layout that TMA would have written.
+// A warp takes a row at a time, each lane 4 codes; codes beyond the operand read as zero.
+template <int kFeed, int kTileRows>
+__device__ __forceinline__ void copy_tile(SharedAddress tile, const unsigned char* operand,
+                                          long long stride, int rows, int first_row, int k,
+                                          int warp, int lane) {
+  const int valid_codes = Spec::kK - k - 4 * lane;
+  const unsigned bytes = valid_codes >= 4 ? 4 : valid_codes > 0 ? valid_codes : 0;
+#pragma unroll 4
+  for (int row = warp; row < kTileRows; row += Config::kCopyThreads / 32) {
+    const SharedAddress destination = tile + swizzle_128b(row, 4 * lane);
+    const bool inside = first_row + row < rows && bytes > 0;
+    const unsigned char* source =
+        inside ? operand + (first_row + row) * stride + k + 4 * lane : operand;
+    if constexpr (kFeed == kFeedCpAsync) {
+      cp_async_4(destination, source, inside ? bytes : 0);
+    } else {
+      unsigned word = 0;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (inside && i < static_cast<int>(bytes)) {
+          word |= static_cast<unsigned>(source[i]) << (8 * i);
+        }
+      }
+      store_shared(destination, word);
+    }
+  }
+}
+
+__device__ __forceinline__ void produce_by_copies(const Shared& shared, const GemmParams& p,
+                                                  const Walk& walk, int m, int warp, int lane) {
+  // A thread's copies of a stage land while it issues those of the next kLag stages.
+  constexpr int kLag = Spec::kStages - 1 < 3 ? Spec::kStages - 1 : 3;
+  Cursor cursor;
+  Cursor landed;
+  int in_flight = 0;
+  const auto publish = [&] {
+    fence_proxy_async_shared();
+    mbarrier_arrive(shared.full(landed.stage));
+    landed.next();
+    --in_flight;
+  };
+  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
+    const TileOrigin tile = walk.at(unit);
+    for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
+      mbarrier_wait(shared.empty(cursor.stage), cursor.phase ^ 1);
+      if (Config::kTmaBytes > 0 && warp == 0 && lane == 0) {
+        issue_tma(shared, p, cursor, k_block, tile, walk.rank);
+      }
+      const int k = k_block * Spec::kTileK;
+      if constexpr (Config::kRowFeed != kFeedTma) {
+        copy_tile<Config::kRowFeed, Config::kRows>(
+            shared.row_tile(cursor.stage), Config::kSwap ? p.b : p.a, Config::kSwap ? p.ldb : p.lda,
+            Config::kSwap ? Spec::kN : m, tile.row, k, warp, lane);
+      }
+      if constexpr (Config::kColumnFeed != kFeedTma) {
+        copy_tile<Config::kColumnFeed, Config::kColumns>(
+            shared.column_tile(cursor.stage), Config::kSwap ? p.a : p.b,
+            Config::kSwap ? p.lda : p.ldb, Config::kSwap ? m : Spec::kN, tile.column, k, warp,
+            lane);
+      }
+      cp_async_commit();
+      cursor.next();
+      if (++in_flight > kLag) {
+        cp_async_wait<kLag>();
+        publish();
+      }
+    }
+    if (Spec::kSplitK > 1 || unit + walk.step >= walk.walk.count()) {
+      cp_async_wait<0>();
+      while (in_flight > 0) {
+        publish();
+      }
+    }
+    meet_cluster();
+    meet_cluster();
+  }
+}
+
+// The first scale block of k of this CTA's share, and the one behind its last.
+__device__ __forceinline__ int first_scale_block(const Walk& walk) {
+  return walk.k_begin() * Spec::kTileK / Spec::kGroupK;
+}
+__device__ __forceinline__ int end_scale_block(const Walk& walk) {
+  return walk.k_end() == Config::kKBlocks ? Config::kScaleBlocks
+                                          : ceil_div(walk.k_end() * Spec::kTileK, Spec::kGroupK);
+}
+
+// The scales of one operand, whatever their strides.
+struct ScaleSource {
+  const float* scales;
+  long long stride;
+  long long stride_k;
+  int extent;    // rows (or columns) of the operand
+  bool vectors;  // four k-blocks may be read at once
+
+  __device__ __forceinline__ ScaleSource(const void* pointer, long long stride_,
+                                         long long stride_k_, int extent_)
+      : scales(static_cast<const float*>(pointer)),
+        stride(stride_),
+        stride_k(stride_k_),
+        extent(extent_),
+        vectors(stride_k_ == 1 && stride_ % 4 == 0 &&
+                reinterpret_cast<unsigned long long>(pointer) % 16 == 0) {}
+
+  // Copies blocks 4 * quad to 4 * quad + 3 of kCount scales, kRun rows apart, to kCount times 16
+  // bytes. What does not exist becomes zero without being read.
+  template <int kCount, int kRun, int kGroup>
+  __device__ __forceinline__ void copy(SharedAddress destination, int origin, int quad,
+                                       int lane) const {
+#pragma unroll 1
+    for (int first = 0; first < kCount; first += 32) {
+      const int row = origin + (first + lane) * kRun;
+      const int blocks = row < extent ? Config::kScaleBlocks - 4 * quad : 0;
+      const float* source = scales;
+      if (blocks > 0) {
+        source += row / kGroup * stride + 4 * quad * stride_k;
+      }
+      if (kCount % 32 == 0 || first + lane < kCount) {
+        const SharedAddress slot = destination + 16 * (first + lane);
+        if (vectors) {
+          cp_async_16(slot, source, blocks >= 4 ? 16 : blocks > 0 ? 4 * blocks : 0);
+        } else {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            cp_async_4(slot + 4 * i, i < blocks ? source + i * stride_k : scales,
+                       i < blocks ? 4 : 0);
+          }
+        }
+      }
+    }
+  }
+};
+
+__device__ __forceinline__ void produce_scales(const Shared& shared, const GemmParams& p,
+                                               const Walk& walk, int m, int lane) {
+  const ScaleSource a(p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k, m);
+  const ScaleSource b(p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k, Spec::kN);
+  const ScaleSource& rows = Config::kSwap ? b : a;
+  const ScaleSource& columns = Config::kSwap ? a : b;
+  ScaleCursor cursor;
+  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
+    const TileOrigin tile = walk.at(unit);
+    const int end = end_scale_block(walk);
+    for (int quad = first_scale_block(walk) / 4; 4 * quad < end; ++quad) {
+      mbarrier_wait(shared.scales_empty(cursor.stage), cursor.phase ^ 1);
+      const SharedAddress slot = shared.scales(cursor.stage);
+      rows.copy<Config::kRowScales, 1, Config::kRowGroup>(slot, tile.row, quad, lane);
+      columns.copy<Config::kColumnScales, Config::kColumnRun, Config::kColumnGroup>(
+          slot + 16 * Config::kRowScales, tile.column, quad, lane);
+      mbarrier_arrive_after_cp_async(shared.scales_full(cursor.stage));
+      cursor.next();
+    }
+    meet_cluster();
+    meet_cluster();
+  }
+  cp_async_wait_all();
+}
