@@ -74,6 +74,7 @@ struct AsyncCtaState {
     uint32_t column = 0;
   } pair;
   bool permit_relinquished = false;
+  bool exiting = false;  // its last thread has ended; completed arrivals still count
 
   TensorPart& part(uint32_t lane_group, uint32_t column) {
     return tensor_parts[lane_group * TensorMemory::kColumns + column];

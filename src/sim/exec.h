@@ -49,6 +49,8 @@ std::span<const OpcodeRow> mbarrier_rows();
 std::span<const OpcodeRow> tma_rows();
 std::span<const OpcodeRow> wgmma_rows();
 std::span<const OpcodeRow> tcgen05_rows();
+std::span<const OpcodeRow> tcgen05_access_rows();
+std::span<const OpcodeRow> tcgen05_mma_rows();
 std::span<const OpcodeRow> mma_rows();
 
 // Asks the rows of the instruction's opcode, in the order of the lists above, for one that takes

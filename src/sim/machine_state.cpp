@@ -236,6 +236,7 @@ void Warp::exit_lanes(LaneMask lanes_to_exit) {
   }
   if (live == 0) {
     --cta.live_warps;
+    if (cta.live_warps == 0) check_cta_exit(*this, cta.cluster.grid.kernel->ops[s.pc]);
     cta.register_pool += registers_per_thread;
   }
   for (uint32_t i = 0; i < cta.barriers.size(); ++i) cta.settle_barrier(i);

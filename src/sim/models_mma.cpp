@@ -322,45 +322,36 @@ void accumulate_grouped(const MmaProblem& p) {
   }
 }
 
-// fp8 mma.sync has no datapath of its own on SM90: operands are widened to f16 and two f16 steps
-// (k mod 4 < 2, and the rest) start from zero; their results and D are added in floating point.
+// fp8 mma.sync has no datapath of its own on SM90: ptxas widens the operands to f16 and emits two
+// f16 instructions, the first over k mod 4 < 2 from zero, the second over the rest on top of it,
+// and adds D in floating point at the end. With D in f16 every step is in f16.
 void accumulate_widened_fp8(const MmaProblem& p) {
-  const size_t m = static_cast<size_t>(p.m);
-  const size_t n = static_cast<size_t>(p.n);
   const size_t k = static_cast<size_t>(p.k);
-  std::vector<uint32_t> parts[2];
+  std::vector<uint32_t> sum(static_cast<size_t>(p.m) * static_cast<size_t>(p.n), 0);
   for (size_t part = 0; part < 2; ++part) {
-    std::vector<uint32_t> a;
-    std::vector<uint32_t> b;
-    const auto widen = [&](NumberFormat format, std::span<const uint32_t> codes, size_t rows,
-                           std::vector<uint32_t>& out) {
-      for (size_t row = 0; row < rows; ++row) {
-        for (size_t i = 0; i < k; ++i) {
-          if ((i % 4) / 2 != part) continue;
-          out.push_back(f16_from_double(to_double(format, codes[row * k + i])));
-        }
+    const auto widen = [&](NumberFormat format, std::span<const uint32_t> codes) {
+      std::vector<uint32_t> out;
+      for (size_t i = 0; i < codes.size(); ++i) {
+        if (i % k % 4 / 2 == part) out.push_back(f16_from_double(to_double(format, codes[i])));
       }
+      return out;
     };
-    widen(p.a_format, p.a, m, a);
-    widen(p.b_format, p.b, n, b);
-    parts[part].assign(m * n, 0);
+    const std::vector<uint32_t> a = widen(p.a_format, p.a);
+    const std::vector<uint32_t> b = widen(p.b_format, p.b);
     MmaProblem half = p;
     half.k = p.k / 2;
     half.a_format = NumberFormat::kF16;
     half.b_format = NumberFormat::kF16;
     half.a = a;
     half.b = b;
-    half.d = parts[part];
-    half.read_d = false;
+    half.d = sum;
+    half.read_d = part == 1;
     accumulate_window(half, MmaNumerics::kHopper);
   }
   const NumberFormat format = result_format(p.result);
-  for (size_t i = 0; i < m * n; ++i) {
-    // The two parts first, then D; each addition rounds to the type of D.
-    const uint32_t both =
-        pack(p.result, to_double(format, parts[0][i]) + to_double(format, parts[1][i]));
+  for (size_t i = 0; i < sum.size(); ++i) {
     const double d = p.read_d ? to_double(format, p.d[i]) : 0.0;
-    p.d[i] = pack(p.result, to_double(format, both) + d);
+    p.d[i] = pack(p.result, to_double(format, sum[i]) + d);
   }
 }
 

@@ -134,7 +134,10 @@ class Worker {
         if (cluster.fault) return SliceEnd::kFault;
       }
       std::erase_if(order, [](const Warp* w) { return w->finished(); });
-      if (order.empty()) return SliceEnd::kFinished;
+      if (order.empty()) {
+        drain_cluster(cluster);
+        return cluster.fault ? SliceEnd::kFault : SliceEnd::kFinished;
+      }
       if (grid_.stop.load(std::memory_order_relaxed)) return SliceEnd::kFault;
       if (ran == 0) {
         if (!cluster.engine.complete_one(cluster, cluster.random()) && !any_can_run(order) &&

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiled tensor copies and reductions of 1 to 5 dimensions (PTX ISA 9.7.9.25.5), tile and gather4 /
+// scatter4 modes: the map is decoded and checked at issue, the box moves at completion. Which bytes
+// a box touches is in models_tensor_copy, where they lie in models_swizzle.
+#include "sim/access.h"
+#include "sim/async_reduce.h"
+#include "sim/exec_tma.h"
+#include "sim/models_tensor_copy.h"
+#include "sim/models_tensor_map.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace jitgemm::sim {
+namespace {
+
+constexpr uint32_t kSharedAlign = 128;  // of the shared-memory end (9.7.9.25.5.2)
+constexpr uint64_t kMapBytes = 128;
+constexpr uint64_t kMapAlign = 64;
+
+Step map_fault(Warp& w, const Op& op, uint32_t lane, std::string text) {
+  return w.fault(op, static_cast<int32_t>(lane), FaultKind::kTensorMap, std::move(text));
+}
+
+Step read_map(Warp& w, const Op& op, uint32_t lane, const Operand& operand, TensorMap& map) {
+  Location at;
+  const uint64_t address = w.address(operand, lane);
+  if (locate(w, op, lane, Space::kGeneric, address, kMapBytes, kMapAlign, at) == Step::kFault)
+    return Step::kFault;
+  std::array<std::byte, kMapBytes> bytes;
+  std::memcpy(bytes.data(), at.data, kMapBytes);
+  if (!decode_tensor_map(bytes, map)) {
+    return map_fault(w, op, lane, fmt::format("the 128 bytes at {:#x} are no tensor map", address));
+  }
+  if (std::string error = tensor_map_error(map); !error.empty()) {
+    return map_fault(w, op, lane, "tensor map: " + error);
+  }
+  switch (map.element) {
+    case TensorElement::kF32Ftz:
+    case TensorElement::kTf32:
+    case TensorElement::kTf32Ftz:
+      return map_fault(w, op, lane, "tensor maps whose element type converts are not simulated");
+    default: return Step::kNext;
+  }
+}
+
+// The rows of the box, or of four boxes of one row each for gather4 and scatter4, whose coordinates
+// are one column and four rows (5.5.3.2).
+Step find_rows(Warp& w, const Op& op, uint32_t lane, const Operand& list, TensorMap& map,
+               std::vector<BoxRow>& rows) {
+  const ptx::Modifiers& m = op.modifiers();
+  const std::vector<Operand>& lists = w.cta.cluster.grid.kernel->lists;
+  Coordinates at{};
+  for (uint32_t i = 0; i < list.count && i < at.size(); ++i) {
+    const Operand& coordinate = lists[list.offset + i];
+    if (w.require_defined(op, coordinate, LaneMask{1} << lane, "a coordinate") == Step::kFault)
+      return Step::kFault;
+    at[i] = static_cast<int32_t>(w.value(coordinate, lane));
+  }
+  if (m.dim != map.rank) {
+    return map_fault(w, op, lane,
+                     fmt::format("the instruction is {}-dimensional, its tensor map {}-dimensional",
+                                 m.dim, map.rank));
+  }
+  if (m.tensor_mode != ptx::TensorMode::kTileGather4 &&
+      m.tensor_mode != ptx::TensorMode::kTileScatter4) {
+    rows = box_rows(map, at);
+    return Step::kNext;
+  }
+  if (map.rank != 2 || map.box[1] != 1) {
+    return map_fault(w, op, lane,
+                     "gather4 and scatter4 need a tensor map of rank 2 with a box of one row");
+  }
+  for (uint32_t i = 0; i < 4; ++i) {
+    std::vector<BoxRow> one = box_rows(map, {at[0], at[1 + i], 0, 0, 0});
+    one[0].shared_offset = i * box_shared_bytes(map);
+    rows.push_back(one[0]);
+  }
+  // From here on the map stands for the four rows.
+  map.box[1] = 4;
+  return Step::kNext;
+}
+
+// Calls f(offset in the row's shared bytes, length, shared address): 16 bytes at a time, 8 where
+// the swizzle exchanges halves.
+template <typename F>
+void for_chunks(const TensorMap& map, const BoxRow& row, uint32_t start, uint32_t shared_bytes,
+                F f) {
+  const uint32_t step = map.swizzle == SwizzleMode::k128BAtom32BFlip8B ? 8 : 16;
+  for (uint32_t i = 0; i < shared_bytes; i += step) {
+    const uint64_t linear = uint64_t{start} + row.shared_offset + i;
+    f(i, step, static_cast<uint32_t>(swizzle_address(map.swizzle, linear)));
+  }
+}
+
+uint32_t row_shared_bytes(const TensorMap& map) {
+  const TensorUnit unit = unit_of(map.element);
+  return map.box[0] / unit.elements * unit.shared_bytes;
+}
+
+// One row as it appears in shared memory: valid bytes from global memory, the rest filled, packed
+// types padded to their unit.
+std::vector<std::byte> load_row(const TensorMap& map, const BoxRow& row) {
+  const TensorUnit unit = unit_of(map.element);
+  std::vector<std::byte> packed(row.bytes, std::byte{0});
+  if (map.nan_fill) {
+    // All ones without the sign; little-endian, so the sign is in the last byte.
+    for (uint32_t i = 0; i < row.bytes; ++i) {
+      packed[i] = (i + 1) % unit.global_bytes == 0 ? std::byte{0x7f} : std::byte{0xff};
+    }
+  }
+  if (row.valid_begin < row.valid_end) {
+    std::memcpy(packed.data() + row.valid_begin,
+                reinterpret_cast<const void*>(row.address + row.valid_begin),
+                row.valid_end - row.valid_begin);
+  }
+  if (unit.global_bytes == unit.shared_bytes) return packed;
+  std::vector<std::byte> padded(row_shared_bytes(map), std::byte{0});
+  for (uint32_t from = 0, to = 0; from < row.bytes;
+       from += unit.global_bytes, to += unit.shared_bytes) {
+    std::memcpy(padded.data() + to, packed.data() + from, unit.global_bytes);
+  }
+  return padded;
+}
+
+Step exec_load(Warp& w, const Op& op, LaneMask active) {
+  return for_each_lane(active, [&](uint32_t lane) {
+    TensorMap map;
+    std::vector<BoxRow> rows;
+    if (read_map(w, op, lane, op.slot(1), map) == Step::kFault ||
+        find_rows(w, op, lane, op.slot(2), map, rows) == Step::kFault) {
+      return Step::kFault;
+    }
+    for (const BoxRow& row : rows) {
+      if (row.valid_begin == row.valid_end) continue;
+      if (check_global_read(w, op, lane, row.address + row.valid_begin,
+                            row.valid_end - row.valid_begin) == Step::kFault) {
+        return Step::kFault;
+      }
+    }
+    const uint32_t bytes = box_shared_bytes(map);
+    LoadTargets targets;
+    if (locate_targets(w, op, lane, op.slot(0), op.slot(3), op.slot(4), bytes, kSharedAlign,
+                       targets) == Step::kFault) {
+      return Step::kFault;
+    }
+    AsyncOperation copy;
+    copy.name = "cp.async.bulk.tensor";
+    copy.origin = w.origin(op, static_cast<int32_t>(lane));
+    copy.cta_rank = w.cta.rank;
+    copy.complete = [map, rows = std::move(rows), targets, bytes,
+                     origin = copy.origin](Cluster& cluster) {
+      const uint32_t row_bytes = row_shared_bytes(map);
+      for (const BoxRow& row : rows) {
+        const std::vector<std::byte> data = load_row(map, row);
+        for (const LoadTarget& target : targets.places) {
+          for_chunks(
+              map, row, target.offset, row_bytes, [&](uint32_t from, uint32_t length, uint32_t to) {
+                std::memcpy(target.cta->shared.bytes.data() + to, data.data() + from, length);
+              });
+        }
+      }
+      for (const LoadTarget& target : targets.places) {
+        finish_load(cluster, target, bytes, box_transaction_bytes(map), origin);
+      }
+    };
+    w.cta.cluster.engine.submit(std::move(copy));
+    return Step::kNext;
+  });
+}
+
+bool reduce_type(TensorElement element, ReduceType& type) {
+  switch (element) {
+    case TensorElement::kU32: type = ReduceType::kU32; return true;
+    case TensorElement::kS32: type = ReduceType::kS32; return true;
+    case TensorElement::kU64: type = ReduceType::kU64; return true;
+    case TensorElement::kS64: type = ReduceType::kS64; return true;
+    case TensorElement::kF16: type = ReduceType::kF16; return true;
+    case TensorElement::kBf16: type = ReduceType::kBf16; return true;
+    case TensorElement::kF32: type = ReduceType::kF32; return true;
+    default: return false;
+  }
+}
+
+// Slots: map, coordinates, source.
+Step exec_store(Warp& w, const Op& op, LaneMask active) {
+  const bool reduces = op.instruction->opcode == ptx::Opcode::kCpReduceAsyncBulkTensor;
+  return for_each_lane(active, [&](uint32_t lane) {
+    TensorMap map;
+    std::vector<BoxRow> rows;
+    if (read_map(w, op, lane, op.slot(0), map) == Step::kFault ||
+        find_rows(w, op, lane, op.slot(1), map, rows) == Step::kFault) {
+      return Step::kFault;
+    }
+    if (unit_of(map.element).global_bytes != unit_of(map.element).shared_bytes) {
+      return map_fault(w, op, lane, "stores of padded sub-byte elements are not simulated");
+    }
+    const ptx::Operation operation = op.modifiers().operation;
+    ReduceType type = ReduceType::kU32;
+    if (reduces && (!reduce_type(map.element, type) || !reduce_is_legal(operation, type))) {
+      return map_fault(w, op, lane,
+                       "the reduction is not defined for the element type of the tensor map");
+    }
+    const uint32_t bytes = box_shared_bytes(map);
+    SharedPlace source;
+    if (locate_shared(w, op, lane, Space::kSharedCta, w.address(op.slot(2), lane), bytes,
+                      kSharedAlign, source) == Step::kFault ||
+        check_async_source(w, op, lane, *source.cta, source.offset, bytes,
+                           "the source of the tensor copy") == Step::kFault) {
+      return Step::kFault;
+    }
+    for (const BoxRow& row : rows) {
+      if (row.valid_begin == row.valid_end) continue;
+      const uint64_t at = row.address + row.valid_begin;
+      const uint64_t length = row.valid_end - row.valid_begin;
+      if (reduces && check_global_read(w, op, lane, at, length) == Step::kFault)
+        return Step::kFault;
+      if (check_global_write(w, op, lane, at, length) == Step::kFault) return Step::kFault;
+    }
+    const auto write = [=, rows = std::move(rows),
+                        start = source.offset](const std::vector<std::byte>& data) {
+      std::vector<std::byte> linear(row_shared_bytes(map));
+      for (const BoxRow& row : rows) {
+        for_chunks(map, row, start, row.bytes, [&](uint32_t to, uint32_t length, uint32_t from) {
+          std::memcpy(linear.data() + to, data.data() + (from - start), length);
+        });
+        auto* global = reinterpret_cast<std::byte*>(row.address);
+        if (!reduces) {
+          if (row.valid_begin < row.valid_end) {
+            std::memcpy(global + row.valid_begin, linear.data() + row.valid_begin,
+                        row.valid_end - row.valid_begin);
+          }
+          continue;
+        }
+        const uint32_t step = reduce_bytes(type);
+        for (uint32_t i = row.valid_begin; i < row.valid_end; i += step) {
+          reduce_element(operation, type, global + i, linear.data() + i);
+        }
+      }
+    };
+    submit_store(w, op, lane, *source.cta, source.offset, bytes, write);
+    return Step::kNext;
+  });
+}
+
+}  // namespace
+
+Choice choose_tensor_copy(const ptx::Function&, const ptx::Instruction& instruction) {
+  const ptx::Modifiers& m = instruction.modifiers;
+  return {m.space == ptx::Space::kGlobal ? exec_store : exec_load, kOpAsync | kOpMemory, 0, ""};
+}
+
+Choice choose_tensor_reduce(const ptx::Function&, const ptx::Instruction&) {
+  return {exec_store, kOpAsync | kOpMemory, 0, ""};
+}
+
+// A prefetch moves nothing that a program can see, but its map must be one.
+Step exec_tensor_prefetch(Warp& w, const Op& op, LaneMask active) {
+  return for_each_lane(active, [&](uint32_t lane) {
+    TensorMap map;
+    return read_map(w, op, lane, op.slot(0), map);
+  });
+}
+
+}  // namespace jitgemm::sim

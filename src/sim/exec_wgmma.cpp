@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Warpgroup matrix instructions (PTX ISA 9.7.15). Each of the four warps computes its own 16 rows
+// of the 64, so a warp needs nothing of the others. An operation takes effect at the wait that
+// returns its registers; until then they are pending. wgmma.fence orders earlier register writes
+// (9.7.15.7.1).
+#include "sim/exec.h"
+#include "sim/exec_matrix.h"
+#include "sim/models_fragments.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+namespace jitgemm::sim {
+namespace {
+
+constexpr uint32_t kRowsPerWarp = 16;
+
+struct Form {
+  bool a_in_registers = false;
+  bool has_scales = false;  // imm-scale-a and -b
+  bool transposes_a = false;
+  bool transposes_b = false;
+};
+
+uint64_t encode(const Form& f) {
+  return (f.a_in_registers ? 1u : 0u) | (f.has_scales ? 2u : 0u) | (f.transposes_a ? 4u : 0u) |
+         (f.transposes_b ? 8u : 0u);
+}
+Form decode(uint64_t payload) {
+  return {(payload & 1) != 0, (payload & 2) != 0, (payload & 4) != 0, (payload & 8) != 0};
+}
+
+// One operation between issue and completion.
+struct Pending {
+  Warp* warp = nullptr;
+  MmaProblem problem;  // without spans
+  std::vector<Operand> d;
+  MatrixOperand a, b;
+  bool a_in_registers = false;
+  std::vector<uint32_t> a_codes;  // from registers
+  std::vector<uint32_t> a_chunks, b_chunks;
+};
+
+std::vector<Operand> elements(const Warp& w, const Operand& list) {
+  const auto& lists = w.cta.cluster.grid.kernel->lists;
+  return {lists.begin() + list.offset, lists.begin() + list.offset + list.count};
+}
+
+Step require_fenced(Warp& w, const Op& op, const Operand& r, const char* what) {
+  if (!w.cta.cluster.grid.options.sanitize || r.state == 0) return Step::kNext;
+  const LaneMask bad = w.state(r).unfenced;
+  if (bad == 0) return Step::kNext;
+  return w.fault(op, std::countr_zero(bad), FaultKind::kWgmmaOrder,
+                 fmt::format("no wgmma.fence after the last write to a register of {}", what));
+}
+
+Step read_descriptor(Warp& w, const Op& op, const Operand& slot, const char* what,
+                     MatrixDescriptor& out) {
+  uint64_t bits = 0;
+  if (require_uniform(w, op, slot, kAllLanes, what, bits) == Step::kFault) return Step::kFault;
+  const DecodedDescriptor decoded = decode_wgmma_descriptor(bits);
+  if (!decoded.error.empty()) {
+    return w.fault(op, 0, FaultKind::kDescriptor,
+                   fmt::format("{} {:#x}: {}", what, bits, decoded.error));
+  }
+  out = decoded.descriptor;
+  return Step::kNext;
+}
+
+Step read_sign(Warp& w, const Op& op, uint32_t slot, bool& negate) {
+  const auto value = static_cast<int64_t>(static_cast<int32_t>(w.value(op.slot(slot), 0)));
+  if (value != 1 && value != -1) {
+    return w.fault(op, -1, FaultKind::kIllegalOperand,
+                   fmt::format("the input scale is {}: 1 or -1 are legal", value));
+  }
+  negate = value == -1;
+  return Step::kNext;
+}
+
+uint32_t& d_word(Pending& p, std::vector<uint32_t>& words, MatrixIndex at) {
+  return words[static_cast<size_t>(at.row * p.problem.n + at.column)];
+}
+
+void complete(Pending& p) {
+  Warp& w = *p.warp;
+  MmaProblem& problem = p.problem;
+  const bool half = problem.result == MmaResult::kF16;
+  std::vector<uint32_t> a_codes = std::move(p.a_codes);
+  std::vector<uint32_t> b_codes;
+  std::vector<uint32_t> words(static_cast<size_t>(kRowsPerWarp) * static_cast<size_t>(problem.n));
+  if (!p.a_in_registers) gather_codes(p.a, w.cta.shared.bytes, a_codes);
+  gather_codes(p.b, w.cta.shared.bytes, b_codes);
+  const auto each = [&](auto f) {
+    for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
+      for (int r = 0; r < static_cast<int>(p.d.size()); ++r) {
+        f(w.lanes<uint32_t>(p.d[static_cast<size_t>(r)])[lane], lane, r);
+      }
+    }
+  };
+  if (problem.read_d) {
+    each([&](uint32_t& reg, int lane, int r) {
+      if (half) {
+        d_word(p, words, d_fragment_half(16, lane, r, 0)) = reg & 0xffff;
+        d_word(p, words, d_fragment_half(16, lane, r, 1)) = reg >> 16;
+      } else {
+        d_word(p, words, d_fragment(16, lane, r)) = reg;
+      }
+    });
+  }
+  problem.a = a_codes;
+  problem.b = b_codes;
+  problem.d = words;
+  mma_accumulate(problem, mma_numerics(w.cta.cluster.grid.options.numerics), MmaFamily::kWgmma);
+  each([&](uint32_t& reg, int lane, int r) {
+    if (half) {
+      reg = d_word(p, words, d_fragment_half(16, lane, r, 0)) |
+            d_word(p, words, d_fragment_half(16, lane, r, 1)) << 16;
+    } else {
+      reg = d_word(p, words, d_fragment(16, lane, r));
+    }
+  });
+  for (const Operand& r : p.d) w.state(r).undefined = 0;
+  end_operand_read(w.cta, p.a_chunks);
+  end_operand_read(w.cta, p.b_chunks);
+}
+
+void read_a_registers(Warp& w, const std::vector<Operand>& registers, NumberFormat format,
+                      Pending& p) {
+  const int bits = format_bits(format);
+  const int per_register = 32 / bits;
+  p.a_codes.assign(static_cast<size_t>(16 * p.problem.k), 0);
+  for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
+    for (int r = 0; r < static_cast<int>(registers.size()); ++r) {
+      const uint32_t word = w.lanes<uint32_t>(registers[static_cast<size_t>(r)])[lane];
+      for (int i = 0; i < per_register; ++i) {
+        const MatrixIndex at = a_fragment(16, bits, lane, r, i);
+        const uint64_t mask = (uint64_t{1} << bits) - 1;
+        p.a_codes[static_cast<size_t>(at.row * p.problem.k + at.column)] =
+            static_cast<uint32_t>(word >> (i * bits) & mask);
+      }
+    }
+  }
+}
+
+Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
+  const ptx::Modifiers& m = op.modifiers();
+  const Form form = decode(op.payload);
+  auto pending = std::make_shared<Pending>();
+  Pending& p = *pending;
+  p.warp = &w;
+  p.a_in_registers = form.a_in_registers;
+  MmaProblem& problem = p.problem;
+  problem.m = kRowsPerWarp;
+  problem.n = m.n;
+  problem.k = m.k;
+  number_format(m.types[1], problem.a_format);
+  number_format(m.types[2], problem.b_format);
+  problem.result = m.types[0] == ptx::Type::kF16   ? MmaResult::kF16
+                   : m.types[0] == ptx::Type::kF32 ? MmaResult::kF32
+                   : m.has(ptx::Flag::kSatfinite)  ? MmaResult::kS32Saturated
+                                                   : MmaResult::kS32;
+  if (w.require_defined(op, op.slot(3), active, "scale-d") == Step::kFault) return Step::kFault;
+  const LaneMask read_d = w.predicate(op.slot(3));
+  if (read_d != 0 && read_d != kAllLanes) {
+    return w.fault(op, -1, FaultKind::kIllegalOperand,
+                   "scale-d differs between the lanes of the warp");
+  }
+  problem.read_d = read_d != 0;
+  if (form.has_scales && (read_sign(w, op, 4, problem.negate_a) == Step::kFault ||
+                          read_sign(w, op, 5, problem.negate_b) == Step::kFault)) {
+    return Step::kFault;
+  }
+  const auto transposed = [&](bool has, uint32_t slot) {
+    return has && (w.value(op.slot(slot), 0) & 1) != 0;
+  };
+  p.b.format = problem.b_format;
+  p.b.rows = m.n;
+  p.b.k = m.k;
+  p.b.mn_major = transposed(form.transposes_b, form.a_in_registers ? 6 : 7);
+  if (read_descriptor(w, op, op.slot(2), "the descriptor of B", p.b.descriptor) == Step::kFault)
+    return Step::kFault;
+
+  p.d = elements(w, op.slot(0));
+  for (const Operand& r : p.d) {
+    if (require_fenced(w, op, r, "D") == Step::kFault) return Step::kFault;
+    // A pending register will have been written by the operation before this one.
+    const LaneMask missing = w.undefined(r) & ~w.state(r).pending;
+    if (problem.read_d && missing != 0) return w.require_defined(op, r, missing, "a register of D");
+  }
+  std::vector<Operand> a_registers;
+  if (form.a_in_registers) {
+    a_registers = elements(w, op.slot(1));
+    for (const Operand& r : a_registers) {
+      if (require_fenced(w, op, r, "A") == Step::kFault) return Step::kFault;
+      if (w.require_defined(op, r, active, "a register of A") == Step::kFault) return Step::kFault;
+    }
+    read_a_registers(w, a_registers, problem.a_format, p);
+  } else {
+    p.a.format = problem.a_format;
+    p.a.first_row = kRowsPerWarp * (w.index % 4);
+    p.a.rows = kRowsPerWarp;
+    p.a.k = m.k;
+    p.a.mn_major = transposed(form.transposes_a, 6);
+    if (read_descriptor(w, op, op.slot(1), "the descriptor of A", p.a.descriptor) == Step::kFault ||
+        begin_operand_read(w, op, w.cta, p.a, "matrix A", p.a_chunks) == Step::kFault) {
+      return Step::kFault;
+    }
+  }
+  if (begin_operand_read(w, op, w.cta, p.b, "matrix B", p.b_chunks) == Step::kFault)
+    return Step::kFault;
+
+  AsyncWarpState& state = *w.async_state;
+  AsyncOperation operation;
+  operation.name = "wgmma.mma_async";
+  operation.origin = w.origin(op);
+  operation.cta_rank = w.cta.rank;
+  if (state.last_wgmma != 0) operation.after = {state.last_wgmma};
+  operation.complete = [pending](Cluster&) { complete(*pending); };
+  state.last_wgmma = w.cta.cluster.engine.submit(std::move(operation));
+  AsyncWarpState::WgmmaGroup& group = state.wgmma.back();
+  group.ids.push_back(state.last_wgmma);
+  const auto own = [&](const Operand& r) {
+    w.mark_pending(r, active);
+    group.registers.emplace_back(r, active);
+  };
+  for (const Operand& r : p.d) own(r);
+  for (const Operand& r : a_registers) own(r);
+  return Step::kNext;
+}
+
+Step exec_fence(Warp& w, const Op&, LaneMask) {
+  for (RegisterState& state : w.states) state.unfenced = 0;
+  return Step::kNext;
+}
+
+Step exec_commit(Warp& w, const Op&, LaneMask) {
+  w.async_state->wgmma.emplace_back();
+  return Step::kNext;
+}
+
+Step exec_wait(Warp& w, const Op& op, LaneMask) {
+  std::vector<AsyncWarpState::WgmmaGroup>& groups = w.async_state->wgmma;
+  const uint64_t keep = w.value(op.slot(0), 0);
+  // The last entry is the group that is still open.
+  const size_t committed = groups.size() - 1;
+  if (committed <= keep) return Step::kNext;
+  const size_t done = committed - keep;
+  for (size_t i = 0; i < done; ++i) {
+    for (const AsyncId id : groups[i].ids) w.cta.cluster.engine.complete(w.cta.cluster, id);
+    for (const auto& [r, lanes] : groups[i].registers) w.clear_pending(r, lanes);
+  }
+  groups.erase(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(done));
+  // Registers that a later group uses too are still not the program's.
+  for (const AsyncWarpState::WgmmaGroup& group : groups) {
+    for (const auto& [r, lanes] : group.registers) w.mark_pending(r, lanes);
+  }
+  return Step::kNext;
+}
+
+Choice choose_mma(const ptx::Function& function, const ptx::Instruction& instruction) {
+  const ptx::Modifiers& m = instruction.modifiers;
+  if (m.has(ptx::Flag::kSparse)) return Choice::refuse("sparse wgmma is not simulated");
+  NumberFormat format = NumberFormat::kF16;
+  if (!number_format(m.types[1], format) || !number_format(m.types[2], format)) {
+    return Choice::refuse("this operand type of wgmma is not simulated");
+  }
+  // 9.7.15.2: n is a multiple of 8 up to 256; of the integer kind 8, 16, 24, then multiples of 16.
+  const bool integer = m.types[0] == ptx::Type::kS32;
+  if (m.n < 8 || m.n > 256 || m.n % 8 != 0 || (integer && m.n > 24 && m.n % 16 != 0)) {
+    return Choice::refuse(fmt::format("n = {} is no shape of wgmma", m.n));
+  }
+  Form form;
+  const auto operands = function.operands_of(instruction);
+  form.a_in_registers = operands[1].kind == ptx::OperandKind::kVector;
+  form.has_scales = operands.size() > 4;
+  const bool sixteen = format_bits(format) == 16;
+  form.transposes_a = sixteen && !form.a_in_registers;
+  form.transposes_b = sixteen;
+  return {exec_mma_async, kOpAligned | kOpMatrix | kOpAsync | kOpOwnPendingCheck, encode(form), ""};
+}
+
+template <ExecuteFn kFn>
+Choice aligned(const ptx::Function&, const ptx::Instruction&) {
+  return {kFn, kOpAligned | kOpAsync, 0, ""};
+}
+
+constexpr OpcodeRow kRows[] = {
+    {ptx::Opcode::kWgmmaMmaAsync,    choose_mma          },
+    {ptx::Opcode::kWgmmaFence,       aligned<exec_fence> },
+    {ptx::Opcode::kWgmmaCommitGroup, aligned<exec_commit>},
+    {ptx::Opcode::kWgmmaWaitGroup,   aligned<exec_wait>  },
+};
+
+}  // namespace
+
+std::span<const OpcodeRow> wgmma_rows() {
+  return kRows;
+}
+
+}  // namespace jitgemm::sim

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor copies through whole kernels: what was loaded with a swizzle and stored with the same one
+// is the tensor again; edges fill and clip; multicast reaches every CTA; garbage maps are reported.
+#include "sim/models_tensor_map.h"
+#include "unit/sim/ptx_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace jitgemm::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+const char* const kGlobals = ".shared .align 1024 .b8 tile[8192];\n.shared .align 8 .b64 bar;\n";
+const char* const kMapsAndOutput =
+    ".param .align 64 .b8 k_param_0[128], .param .align 64 .b8 k_param_1[128], .param .u64 "
+    "k_param_2";
+
+struct alignas(64) MapBytes {
+  EncodedMap bytes;
+};
+
+TensorMap matrix(const void* data, uint64_t columns, uint64_t rows, uint32_t box_columns,
+                 uint32_t box_rows_count, SwizzleMode mode) {
+  TensorMap map;
+  map.element = TensorElement::kU16;
+  map.rank = 2;
+  map.address = reinterpret_cast<uint64_t>(data);
+  map.dims = {columns, rows, 1, 1, 1};
+  map.strides = {2 * columns, 0, 0, 0};
+  map.box = {box_columns, box_rows_count, 1, 1, 1};
+  map.swizzle = mode;
+  return map;
+}
+
+// Loads a box at (x, y), copies the raw tile to the output, stores the box to the second map.
+std::string load_and_store(int x, int y, const std::string& bytes, const std::string& fence = "") {
+  return kernel_text(kMapsAndOutput,
+                     R"(
+  mov.b64 %rd1, k_param_0;
+  mov.b64 %rd2, k_param_1;
+  cvta.param.u64 %rd1, %rd1;
+  cvta.param.u64 %rd2, %rd2;
+  ld.param.u64 %rd3, [k_param_2];
+  mov.u32 %r1, bar;
+  mov.u32 %r2, tile;
+  mov.u32 %r3, %tid.x;
+  mov.u32 %r6, )" + std::to_string(x) +
+                         ";\nmov.u32 %r7, " + std::to_string(y) + R"(;
+  setp.ne.u32 %p1, %r3, 0;
+  @%p1 bra S;
+  mbarrier.init.shared.b64 [%r1], 1;
+  fence.mbarrier_init.release.cluster;
+  prefetch.tensormap [%rd1];
+  mbarrier.arrive.expect_tx.shared.b64 %rd9, [%r1], )" +
+                         bytes + R"(;
+  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%rd1, {%r6, %r7}], [%r1];
+S:
+  bar.sync 0;
+W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0;
+  @!%p2 bra W;
+  shl.b32 %r4, %r3, 2;
+  add.u32 %r5, %r2, %r4;
+  cvt.u64.u32 %rd4, %r4;
+  add.u64 %rd5, %rd3, %rd4;
+  mov.u32 %r8, 0;
+L:
+  ld.shared.u32 %r9, [%r5];
+  st.global.u32 [%rd5], %r9;
+  add.u32 %r5, %r5, 128;
+  add.u64 %rd5, %rd5, 128;
+  add.u32 %r8, %r8, 128;
+  setp.lt.u32 %p3, %r8, )" +
+                         bytes + R"(;
+  @%p3 bra L;
+  bar.sync 0;
+  @%p1 bra E;
+  )" + fence + R"(
+  cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd2, {%r6, %r7}], [%r2];
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+E:
+  ret;
+)",
+                     kGlobals);
+}
+
+struct Copied {
+  std::string fault;
+  std::vector<uint16_t> in, tile, out;
+};
+
+Copied run(SwizzleMode mode, int x, int y) {
+  Copied c;
+  c.in.resize(128 * 32);
+  std::iota(c.in.begin(), c.in.end(), uint16_t{1});
+  c.out.assign(c.in.size(), 0);
+  const uint32_t columns = swizzle_width(mode) / 2;
+  c.tile.assign(columns * 16, 0xdddd);
+  const MapBytes from{encode_tensor_map(matrix(c.in.data(), 128, 32, columns, 16, mode))};
+  const MapBytes to{encode_tensor_map(matrix(c.out.data(), 128, 32, columns, 16, mode))};
+  Runner runner(load_and_store(x, y, std::to_string(columns * 32)));
+  runner.grid(1, 32).value(from).value(to).buffer(c.tile, false);
+  for (std::vector<uint16_t>* v : {&c.in, &c.out}) {
+    runner.launch.memory.push_back({v->data(), v->size() * 2, true, true, true});
+  }
+  c.fault = runner.outcome();
+  return c;
+}
+
+TEST(TmaTensor, WhatIsLoadedAndStoredIsTheTensorAgain) {
+  for (const SwizzleMode mode :
+       {SwizzleMode::kNone, SwizzleMode::k32B, SwizzleMode::k64B, SwizzleMode::k128B,
+        SwizzleMode::k128BAtom32B, SwizzleMode::k128BAtom32BFlip8B, SwizzleMode::k128BAtom64B}) {
+    for (const auto& [x, y] : {
+             std::pair{0,   0 },
+             {32,  10},
+             {-8,  -3},
+             {120, 25},
+             {200, 0 }
+    }) {
+      const Copied c = run(mode, x, y);
+      ASSERT_EQ(c.fault, "") << swizzle_name(mode);
+      const int columns = static_cast<int>(swizzle_width(mode)) / 2;
+      for (int row = 0; row < 32; ++row) {
+        for (int column = 0; column < 128; ++column) {
+          const bool inside = column >= x && column < x + columns && row >= y && row < y + 16;
+          const size_t i = static_cast<size_t>(row * 128 + column);
+          ASSERT_EQ(c.out[i], inside ? c.in[i] : 0)
+              << swizzle_name(mode) << " " << row << "," << column;
+        }
+      }
+      // In the tile: every element at its swizzled place, zero outside of the tensor.
+      for (int row = 0; row < 16; ++row) {
+        for (int column = 0; column < columns; ++column) {
+          const int gx = x + column, gy = y + row;
+          const bool inside = gx >= 0 && gx < 128 && gy >= 0 && gy < 32;
+          const uint64_t at =
+              swizzle_address(mode, static_cast<uint64_t>(row * columns + column) * 2) / 2;
+          ASSERT_EQ(c.tile[at], inside ? c.in[static_cast<size_t>(gy * 128 + gx)] : 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(TmaTensor, GarbageAndMismatchedMapsAreReported) {
+  std::vector<uint16_t> data(4096), tile(1024);
+  const auto fault = [&](const MapBytes& from) {
+    Runner runner(load_and_store(0, 0, "2048"));
+    runner.grid(1, 32).value(from).value(from).buffer(tile, false);
+    runner.launch.memory.push_back({data.data(), data.size() * 2, true, true, true});
+    return runner.outcome();
+  };
+  MapBytes good{encode_tensor_map(matrix(data.data(), 128, 32, 64, 16, SwizzleMode::k128B))};
+  EXPECT_EQ(fault(good), "");
+  MapBytes bad = good;
+  bad.bytes[9] ^= std::byte{4};
+  EXPECT_THAT(fault(bad), HasSubstr("no tensor map"));
+  TensorMap map = matrix(data.data(), 128, 32, 64, 16, SwizzleMode::k128B);
+  map.rank = 3;
+  map.strides[1] = 256 * 32;
+  EXPECT_THAT(fault({encode_tensor_map(map)}), HasSubstr("3-dimensional"));
+  map = matrix(data.data(), 128, 32, 128, 8, SwizzleMode::k128B);
+  EXPECT_THAT(fault({encode_tensor_map(map)}), HasSubstr("exceeds"));
+}
+
+TEST(TmaTensor, MulticastReachesEveryCtaAndItsBarrier) {
+  const std::string text = kernel_text(kMapsAndOutput, R"(
+  mov.b64 %rd1, k_param_0;
+  cvta.param.u64 %rd1, %rd1;
+  ld.param.u64 %rd3, [k_param_2];
+  mov.u32 %r1, bar;
+  mov.u32 %r2, tile;
+  mov.u32 %r3, %tid.x;
+  mov.u32 %r10, %cluster_ctarank;
+  setp.ne.u32 %p1, %r3, 0;
+  @%p1 bra S;
+  mbarrier.init.shared.b64 [%r1], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 %rd9, [%r1], 2048;
+S:
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  or.b32 %r11, %r10, %r3;
+  setp.ne.u32 %p4, %r11, 0;
+  @%p4 bra W;
+  mov.u16 %h1, 3;
+  mov.u32 %r6, 0;
+  mov.u32 %r7, 4;
+  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%r2], [%rd1, {%r6, %r7}], [%r1], %h1;
+W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0;
+  @!%p2 bra W;
+  shl.b32 %r4, %r3, 2;
+  add.u32 %r5, %r2, %r4;
+  ld.shared.u32 %r9, [%r5];
+  mad.lo.u32 %r12, %r10, 128, %r4;
+  cvt.u64.u32 %rd4, %r12;
+  add.u64 %rd5, %rd3, %rd4;
+  st.global.u32 [%rd5], %r9;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  ret;
+)",
+                                       kGlobals);
+  std::vector<uint16_t> data(128 * 32), out(128);
+  std::iota(data.begin(), data.end(), uint16_t{0});
+  const MapBytes map{encode_tensor_map(matrix(data.data(), 128, 32, 64, 16, SwizzleMode::kNone))};
+  Runner runner(text);
+  runner.grid(2, 32, 2).value(map).value(map).buffer(out, false);
+  runner.launch.memory.push_back({data.data(), data.size() * 2, true, true, true});
+  // Without swizzle the row of the box is 128 bytes all the same.
+  ASSERT_EQ(runner.outcome(), "");
+  for (size_t i = 0; i < 64; ++i) {
+    EXPECT_EQ(out[i], data[4 * 128 + i]);
+    EXPECT_EQ(out[64 + i], data[4 * 128 + i]);
+  }
+}
+
+}  // namespace
+}  // namespace jitgemm::sim
