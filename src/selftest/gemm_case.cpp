@@ -124,6 +124,30 @@ Status compare(const GemmProblem& p, const GemmPlan& plan, const BlockScaledTens
   return ok_status();
 }
 
+Status compare_checksums(const GemmProblem& p, const BlockScaledTensors& tensors,
+                         const Device& device, const GemmCaseOptions& options,
+                         GemmCaseResult& result) {
+  // Element errors of relative size e add up to about e along a line; six times that is clear of
+  // chance.
+  const double limit = 6 * relative_l2_limit(p, device);
+  const MatrixView out = view_of(result.out);
+  const BlockScaledInputs inputs = tensors.views();
+  const std::vector<double> column_weights = checksum_weights(p.n, options.seed);
+  JITGEMM_ASSIGN(const Checksums rows, row_checksums(inputs, column_weights));
+  const ChecksumReport row_report = check_row_sums(out, column_weights, rows, limit);
+  const std::vector<double> row_weights = checksum_weights(p.m, options.seed + 1);
+  JITGEMM_ASSIGN(const Checksums columns, column_checksums(inputs, row_weights));
+  const ChecksumReport column_report = check_column_sums(out, row_weights, columns, limit);
+  if (result.verdict.passed && !(row_report.passed && column_report.passed)) {
+    result.verdict = {false, row_report.passed ? "column sums: " + column_report.text
+                                               : "row sums: " + row_report.text};
+  } else {
+    result.verdict.text += fmt::format("; sums of {} rows and {} columns agree", row_report.count,
+                                       column_report.count);
+  }
+  return ok_status();
+}
+
 Status time_launches(Device& device, const GemmOperation& operation, const GemmArguments& arguments,
                      int count, GemmCaseResult& result) {
   Result<std::unique_ptr<DeviceTimer>> timer = device.make_timer();
@@ -194,6 +218,8 @@ Result<GemmCaseResult> run_gemm_case(Context& context, Device& device, const Gem
   JITGEMM_ASSIGN(result.out, collect_output(problem, bytes));
   if (options.verify && problem.m > 0) {
     JITGEMM_TRY(compare(problem, operation.plan(), tensors, device, options, result));
+    if (options.checksums)
+      JITGEMM_TRY(compare_checksums(problem, tensors, device, options, result));
   }
   if (options.timed_launches > 0 && problem.m > 0) {
     JITGEMM_TRY(time_launches(device, operation, arguments, options.timed_launches, result));

@@ -21,6 +21,9 @@ struct GemmCaseOptions {
   // At most this many rows and as many columns are compared: the first, the last, those at the
   // borders of tiles, and random ones. 0: all.
   int64_t sampled_lines = 0;
+  // Also check weighted sums along every row and every column, computed by a path that never forms
+  // the product.
+  bool checksums = false;
   BuildMode build = BuildMode::kCached;
   int timed_launches = 0;  // on a GPU, after the checked one
   uint64_t seed = 1;

@@ -23,6 +23,7 @@ struct RunFlags {
   std::string output;
   bool no_verify = false;
   int repeat = 20;
+  bool checksums = false;
 };
 
 // "auto": the first GPU if it is one of ours, else the simulator.
@@ -152,6 +153,7 @@ Status run(const CLI::App& command, const RunFlags& flags, Cli& cli) {
 
   GemmCaseOptions case_options;
   case_options.verify = !flags.no_verify;
+  case_options.checksums = flags.checksums;
   case_options.timed_launches = flags.repeat;
   case_options.exact =
       flags.input.empty() && parse_input_kind(flags.data) == InputKind::kSmallIntegers;
@@ -186,6 +188,8 @@ void add_run_command(CLI::App& app, Cli& cli) {
                       "Read a, b, a_scales and b_scales from this safetensors file");
   command->add_option("--output", flags->output, "Write out to this safetensors file");
   command->add_flag("--no-verify", flags->no_verify, "Skip the comparison with float64");
+  command->add_flag("--checksums", flags->checksums,
+                    "Also check weighted sums along every row and column");
   command->add_option("--repeat", flags->repeat, "Timed launches on a GPU")->capture_default_str();
   command->callback([command, flags, &cli] {
     const Status status = run(*command, *flags, cli);

@@ -129,7 +129,7 @@ Status selftest(const SelftestFlags& flags, Cli& cli) {
   } else {
     fmt::print("\n{} products, {} verified, {} failed; {}\n", ran, ran - failed, failed,
                compiled == 0
-                   ? "every kernel came from the cache"
+                   ? "nothing was compiled"
                    : fmt::format("{} kernels compiled, the rest from the cache", compiled));
   }
   if (failed > 0) cli.exit_code = kExitFailed;
