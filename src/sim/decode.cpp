@@ -98,6 +98,7 @@ class KernelDecoder {
   // frames.
   Status collect(uint32_t function) {
     const ptx::Function& f = module_.functions[function];
+    if (f.is_declaration && external_function(f.name) != nullptr) return ok_status();
     if (f.is_declaration)
       return unsupported(
           fmt::format("function '{}' is called but not defined in the module", f.name));
@@ -386,6 +387,21 @@ class KernelDecoder {
     }
     if (callee == kNoIndex) return unsupported("an indirect call");
     CallSite site;
+    if (module_.functions[callee].is_declaration) {
+      op.execute = external_function(module_.functions[callee].name);
+      for (const ptx::Operand& result : results) {
+        ParamCopy zero;
+        zero.from_register = true;
+        zero.from_operand = constant(0, 8);
+        uint64_t bytes = 4;
+        JITGEMM_TRY(set_end(f, result, Type::kB32, false, zero, bytes));
+        zero.bytes = static_cast<uint32_t>(std::min<uint64_t>(bytes, 8));
+        site.results.push_back(zero);
+      }
+      op.payload = kernel_.call_sites.size();
+      kernel_.call_sites.push_back(std::move(site));
+      return ok_status();
+    }
     site.callee_first_op = first_op_[callee];
     const ptx::Function& target = module_.functions[callee];
     JITGEMM_TRY(add_copies(f, callee, arguments, target.parameters, true, site.arguments));

@@ -183,6 +183,25 @@ Step execute_function_end(Warp& warp, const Op& op, LaneMask active) {
   return jump(warp, site + 1);
 }
 
+namespace {
+
+Step call_vprintf(Warp& w, const Op& op, LaneMask active) {
+  copy_parameters(w, w.cta.cluster.grid.kernel->call_sites[op.payload].results, active);
+  return Step::kNext;
+}
+Step call_assertfail(Warp& w, const Op& op, LaneMask active) {
+  return w.fault(op, std::countr_zero(active), FaultKind::kTrap,
+                 fmt::format("an assertion of the program failed in lanes {:#010x}", active));
+}
+
+}  // namespace
+
+ExecuteFn external_function(std::string_view name) {
+  if (name == "vprintf") return call_vprintf;
+  if (name == "__assertfail") return call_assertfail;
+  return nullptr;
+}
+
 std::span<const OpcodeRow> control_rows() {
   return kRows;
 }

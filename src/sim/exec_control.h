@@ -4,11 +4,17 @@
 
 #include "sim/program.h"
 
+#include <string_view>
+
 namespace jitgemm::sim {
 
 // Lanes that fall off the end of an entry exit.
 Step execute_exit(Warp& warp, const Op& op, LaneMask active);
 // The place where all returns of a device function meet: back to the call site.
 Step execute_function_end(Warp& warp, const Op& op, LaneMask active);
+
+// Functions that the compiler declares and a driver supplies, by name: vprintf prints nothing and
+// returns 0, __assertfail is a trap. Null for any other name.
+ExecuteFn external_function(std::string_view name);
 
 }  // namespace jitgemm::sim

@@ -72,5 +72,41 @@ TEST(Simulator, ParametersOfTheWrongSizeAreAnInvalidArgument) {
   EXPECT_EQ(runner.run().error().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(Simulator, CompiledPrintfsAreSilentAndFailedAssertionsAreTraps) {
+  const std::string externals = R"(
+.extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 arguments);
+.extern .func __assertfail(.param .b64 message, .param .b64 file, .param .b32 line, .param .b64 function, .param .b64 size);
+)";
+  const std::string body = R"(
+  ld.param.u32 %r1, [k_param_0];
+  setp.ne.u32 %p1, %r1, 0;
+  {
+  .param .b64 a;
+  .param .b64 b;
+  .param .b32 r;
+  st.param.b64 [a], 0;
+  st.param.b64 [b], 0;
+  call.uni (r), vprintf, (a, b);
+  ld.param.b32 %r2, [r];
+  }
+  @%p1 bra $L_fine;
+  {
+  .param .b64 a;
+  .param .b64 b;
+  .param .b32 c;
+  .param .b64 d;
+  .param .b64 e;
+  call.uni __assertfail, (a, b, c, d, e);
+  }
+$L_fine:
+  ret;)";
+  Runner fine(kernel_text(".param .u32 k_param_0", body, externals));
+  fine.value(1u);
+  expect_clean(fine);
+  Runner failing(kernel_text(".param .u32 k_param_0", body, externals));
+  failing.value(0u);
+  EXPECT_THAT(failing.outcome(), HasSubstr("an assertion of the program failed"));
+}
+
 }  // namespace
 }  // namespace jitgemm::sim
