@@ -7,6 +7,7 @@
 #include "verify/inputs.h"
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -35,5 +36,7 @@ struct GemmCase {
 };
 
 std::vector<GemmCase> gemm_cases();
+
+inline void PrintTo(const GemmCase& c, std::ostream* out) { *out << c.name; }
 
 }  // namespace jitgemm

@@ -18,6 +18,8 @@ struct TestDevice {
   std::string seed;  // of the simulator's schedule
 };
 
+void PrintTo(const TestDevice& device, std::ostream* out) { *out << device.name; }
+
 std::vector<TestDevice> test_devices() {
   std::vector<TestDevice> devices;
   for (const Arch arch : {Arch::kSm90a, Arch::kSm100a}) {
@@ -46,6 +48,11 @@ TEST_P(Gemm, MatchesFloat64) {
   case_options.exact = c.data == InputKind::kSmallIntegers;
   const Result<GemmCaseResult> result =
       run_gemm_case(**context, **device, problem, {}, *tensors, case_options);
+  if (c.scales == DType::kF8E8M0 && target.arch == Arch::kSm90a) {
+    ASSERT_FALSE(result) << "Hopper's tensor cores take no scales";
+    EXPECT_EQ(result.error().code(), StatusCode::kUnsupported) << result.error().to_string();
+    return;
+  }
   ASSERT_TRUE(result) << result.error().to_string();
   EXPECT_TRUE(result->verdict.passed) << result->verdict.text << "\n" << to_string(result->plan);
   EXPECT_NE(result->plan.family, KernelFamily::kReference)
