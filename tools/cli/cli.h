@@ -50,6 +50,7 @@ void add_prewarm_command(CLI::App& app, Cli& cli);
 void add_quantize_command(CLI::App& app, Cli& cli);
 void add_cache_command(CLI::App& app, Cli& cli);
 void add_doctor_command(CLI::App& app, Cli& cli);
+void add_verify_command(CLI::App& app, Cli& cli);
 void add_selftest_command(CLI::App& app, Cli& cli);
 
 // The flags that describe one problem, shared by run, plan, source and compile.

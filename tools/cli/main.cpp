@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   jitgemm::cli::add_quantize_command(app, cli);
   jitgemm::cli::add_cache_command(app, cli);
   jitgemm::cli::add_doctor_command(app, cli);
+  jitgemm::cli::add_verify_command(app, cli);
   jitgemm::cli::add_selftest_command(app, cli);
 
   try {
