@@ -36,6 +36,8 @@ struct TensorPart {
   uint16_t stores = 0;    // tcgen05.st without its wait::st
   uint16_t loads = 0;     // tcgen05.ld without its wait::ld
   EventTime written = 0;  // completion of the last asynchronous write
+  EventTime read = 0;     // wait::ld of the last tcgen05.ld
+  uint32_t reader = 0;    // Warp::cluster_warp of that load
 };
 inline constexpr uint32_t kTensorLaneGroups = 8;
 
@@ -47,10 +49,12 @@ struct TensorRegion {
 };
 
 struct AsyncWarpState {
-  EventTime after_thread_sync = 0;   // last tcgen05.fence::after_thread_sync
-  std::vector<AsyncId> tcgen05;      // operations issued and not yet committed
-  std::vector<TensorRegion> loads;   // of tcgen05.ld before wait::ld
-  std::vector<TensorRegion> stores;  // of tcgen05.st before wait::st
+  EventTime after_thread_sync = 0;    // last tcgen05.fence::after_thread_sync
+  EventTime before_thread_sync = 0;   // last fence::before_thread_sync; tcgen05.commit implies one
+  EventTime mbarrier_init_fence = 0;  // last fence.mbarrier_init
+  std::vector<AsyncId> tcgen05;       // operations issued and not yet committed
+  std::vector<TensorRegion> loads;    // of tcgen05.ld before wait::ld
+  std::vector<TensorRegion> stores;   // of tcgen05.st before wait::st
   std::vector<std::pair<Operand, LaneMask>> load_registers;
   // Registers of the wgmma operations of each group, oldest first; the last is the open one.
   struct WgmmaGroup {
@@ -92,6 +96,10 @@ void mbarrier_complete_tx(Cluster& cluster, Cta& cta, uint32_t offset, uint32_t 
                           const Origin& origin);
 // The check that an instruction makes when it names an mbarrier for a later completion.
 Step require_mbarrier(Warp& warp, const Op& op, uint32_t lane, Cta& cta, uint32_t offset);
+
+// An operation of the async proxy will complete on it: its initialisation must have been published
+// by fence.mbarrier_init or a proxy fence (PTX ISA 9.7.13.4).
+Step require_published_mbarrier(Warp& warp, const Op& op, uint32_t lane, Cta& cta, uint32_t offset);
 
 // --- the async proxy
 // -------------------------------------------------------------------------------- Bytes of shared

@@ -277,7 +277,6 @@ constexpr OpcodeRow kRows[] = {
     {Opcode::kBarrierClusterWait,   with_alignment<cluster_wait>  },
     {Opcode::kMembar,               always<fence>                 },
     {Opcode::kFence,                always<fence>                 },
-    {Opcode::kFenceMbarrierInit,    always<fence>                 },
     {Opcode::kFenceProxy,           choose_fence_proxy            },
     {Opcode::kSetmaxnreg,           with_alignment<setmaxnreg>    },
     {Opcode::kGriddepcontrol,       always<griddepcontrol>        },

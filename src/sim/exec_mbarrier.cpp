@@ -334,12 +334,20 @@ Step exec_cp_async_arrive(Warp& w, const Op& op, LaneMask active) {
   });
 }
 
+// fence.mbarrier_init (9.7.13.4): earlier initialisations become visible to the cluster and to
+// asynchronous operations.
+Step exec_init_fence(Warp& w, const Op&, LaneMask) {
+  w.async_state->mbarrier_init_fence = ++w.cta.cluster.time;
+  return Step::kNext;
+}
+
 template <ExecuteFn kFn>
 Choice always(const ptx::Function&, const ptx::Instruction&) {
   return {kFn, kOpAsync, 0, ""};
 }
 
 constexpr OpcodeRow kRows[] = {
+    {ptx::Opcode::kFenceMbarrierInit,     always<exec_init_fence>     },
     {ptx::Opcode::kMbarrierInit,          always<exec_init>           },
     {ptx::Opcode::kMbarrierInval,         always<exec_inval>          },
     {ptx::Opcode::kMbarrierExpectTx,      always<exec_tx<1>>          },
@@ -385,6 +393,25 @@ Step require_mbarrier(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint32_t o
   std::string why;
   if (find_mbarrier(cta, offset, why) != nullptr) return Step::kNext;
   return w.fault(op, static_cast<int32_t>(lane), FaultKind::kMbarrierMisuse, std::move(why));
+}
+
+Step require_published_mbarrier(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint32_t offset) {
+  if (require_mbarrier(w, op, lane, cta, offset) == Step::kFault) return Step::kFault;
+  Cluster& cluster = w.cta.cluster;
+  if (!cluster.grid.options.sanitize) return Step::kNext;
+  const Mbarrier& b = cta.async_state->mbarriers.at(offset);
+  const uint32_t per_cta = cluster.grid.warps_per_cta;
+  const Warp& initialiser = *cluster.ctas[b.initialiser / per_cta]->warps[b.initialiser % per_cta];
+  const EventTime published =
+      std::max({initialiser.async_state->mbarrier_init_fence, cluster.proxy_fences[b.initialiser],
+                cluster.proxy_fences[w.cluster_warp]});
+  if (published > b.initialised) return Step::kNext;
+  return w.fault(
+      op, static_cast<int32_t>(lane), FaultKind::kMissingProxyFence,
+      fmt::format(
+          "no fence.mbarrier_init or fence.proxy.async since the mbarrier at offset {:#x} was "
+          "initialised",
+          offset));
 }
 
 void mbarrier_arrive(Cluster& cluster, Cta& cta, uint32_t offset, uint32_t count,

@@ -201,6 +201,8 @@ Step exec_relinquish(Warp& w, const Op& op, LaneMask) {
 Step exec_fence(Warp& w, const Op& op, LaneMask) {
   if (op.modifiers().operation == ptx::Operation::kAfterThreadSync) {
     w.async_state->after_thread_sync = ++w.cta.cluster.time;
+  } else {
+    w.async_state->before_thread_sync = ++w.cta.cluster.time;
   }
   return Step::kNext;
 }
@@ -235,8 +237,10 @@ Step exec_commit(Warp& w, const Op& op, LaneMask active) {
       }
     }
     for (Cta* target : targets) {
-      if (require_mbarrier(w, op, lane, *target, place.offset) == Step::kFault) return Step::kFault;
+      if (require_published_mbarrier(w, op, lane, *target, place.offset) == Step::kFault)
+        return Step::kFault;
     }
+    w.async_state->before_thread_sync = ++cluster.time;
     AsyncOperation commit;
     commit.name = kCommitName;
     commit.origin = w.origin(op, static_cast<int32_t>(lane));
@@ -324,6 +328,27 @@ Step check_region_settled(Warp& w, const Op& op, Cta& cta, const TensorRegion& r
   return w.fault(op, -1, FaultKind::kTensorMemoryOrder,
                  fmt::format("{}: a {} on these columns has not been waited for", what,
                              stores ? "tcgen05.st" : "tcgen05.ld"));
+}
+
+Step check_overwrite(Warp& w, const Op& op, Cta& cta, const TensorRegion& region,
+                     const char* what) {
+  Cluster& cluster = w.cta.cluster;
+  if (!cluster.grid.options.sanitize) return Step::kNext;
+  const uint32_t per_cta = cluster.grid.warps_per_cta;
+  bool unordered = false;
+  bool unfenced = false;
+  for_each_part(cta, region, [&](const TensorPart& p) {
+    if (p.read == 0 || p.reader == w.cluster_warp) return;
+    const Warp& reader = *cluster.ctas[p.reader / per_cta]->warps[p.reader % per_cta];
+    unordered = unordered || reader.async_state->before_thread_sync < p.read;
+    unfenced = unfenced || w.async_state->after_thread_sync < p.read;
+  });
+  if (!unordered && !unfenced) return Step::kNext;
+  return w.fault(
+      op, -1, FaultKind::kTensorMemoryOrder,
+      fmt::format("{} overwrites cells that another warp has loaded; no tcgen05.fence::{} {}", what,
+                  unordered ? "before_thread_sync" : "after_thread_sync",
+                  unordered ? "followed that warp's wait::ld" : "precedes it in this warp"));
 }
 
 void submit_tensor_operation(Warp& w, const Op& op, uint32_t lane, const char* name,

@@ -36,6 +36,11 @@ Step check_region(Warp& warp, const Op& op, Cta& cta, const TensorRegion& region
 Step check_region_settled(Warp& warp, const Op& op, Cta& cta, const TensorRegion& region,
                           const char* what);
 
+// Cells that a tcgen05.mma or tcgen05.cp will overwrite: loads of them by other warps are ordered
+// before it by a pair of tcgen05 fences (9.7.16.6.4).
+Step check_overwrite(Warp& warp, const Op& op, Cta& cta, const TensorRegion& region,
+                     const char* what);
+
 template <typename F>
 void for_each_part(Cta& cta, const TensorRegion& region, F f) {
   for (uint32_t group = 0; group < kTensorLaneGroups; ++group) {

@@ -189,9 +189,14 @@ Step exec_st(Warp& w, const Op& op, LaneMask active) {
 Step exec_wait(Warp& w, const Op& op, LaneMask) {
   AsyncWarpState& state = *w.async_state;
   if (op.modifiers().operation == ptx::Operation::kWaitLd) {
+    const EventTime now = ++w.cta.cluster.time;
     for (const auto& [r, lanes] : state.load_registers) w.clear_pending(r, lanes);
     for (const TensorRegion& region : state.loads) {
-      for_each_part(w.cta, region, [](TensorPart& p) { --p.loads; });
+      for_each_part(w.cta, region, [&](TensorPart& p) {
+        --p.loads;
+        p.read = now;
+        p.reader = w.cluster_warp;
+      });
     }
     state.load_registers.clear();
     state.loads.clear();

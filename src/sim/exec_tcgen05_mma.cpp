@@ -382,6 +382,9 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
         }
       }
     }
+    for (const TensorRegion& region : o.written) {
+      if (check_overwrite(w, op, *cta, region, "tcgen05.mma") == Step::kFault) return Step::kFault;
+    }
     if (!o.a_in_tensor_memory &&
         begin_operand_read(w, op, *cta, share.a, "matrix A", share.a_chunks) == Step::kFault) {
       return Step::kFault;
@@ -449,7 +452,8 @@ Step issue_cp(Warp& w, const Op& op, uint32_t lane) {
   const std::vector<Cta*> ctas = group_ctas(w.cta, op.modifiers().cta_group);
   for (Cta* cta : ctas) {
     if (check_region(w, op, *cta, region, "tcgen05.cp") == Step::kFault ||
-        check_region_settled(w, op, *cta, region, "tcgen05.cp") == Step::kFault) {
+        check_region_settled(w, op, *cta, region, "tcgen05.cp") == Step::kFault ||
+        check_overwrite(w, op, *cta, region, "tcgen05.cp") == Step::kFault) {
       return Step::kFault;
     }
     for (const uint32_t at : chunks) {

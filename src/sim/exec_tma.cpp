@@ -309,7 +309,7 @@ Step locate_targets(Warp& w, const Op& op, uint32_t lane, const Operand& destina
   for (const auto& [to, signalled] : pairs) {
     if (check_async_destination(w, op, lane, *to, place.offset, bytes,
                                 "the destination of the copy") == Step::kFault ||
-        require_mbarrier(w, op, lane, *signalled, object.offset) == Step::kFault) {
+        require_published_mbarrier(w, op, lane, *signalled, object.offset) == Step::kFault) {
       return Step::kFault;
     }
     to->shared.shadow.begin_async_write(place.offset, bytes);

@@ -25,6 +25,7 @@ struct Load {
   std::string expect = "mbarrier.arrive.expect_tx.shared.b64 %rd9, [%r1], 256;";
   std::string wait = "W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0;\n@!%p2 bra W;";
   std::string bytes = "256";
+  std::string fences = "fence.mbarrier_init.release.cluster;\nfence.proxy.async;";
   std::string after;
 
   std::string text() const {
@@ -37,10 +38,8 @@ struct Load {
   mov.u32 %r3, %tid.x;
   setp.ne.u32 %p1, %r3, 0;
   @%p1 bra S;
-  )" + init + R"(
-  fence.mbarrier_init.release.cluster;
-  fence.proxy.async;
-  )" + expect + R"(
+  )" + init + "\n" + fences +
+                           "\n" + expect + R"(
   cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1], )" +
                            bytes + R"(, [%r1];
 S:
@@ -125,6 +124,16 @@ TEST(AsyncMbarrier, InitialisingALiveObjectIsReported) {
   Load load;
   load.init += "\nmbarrier.init.shared.b64 [%r1], 1;";
   EXPECT_THAT(run(load).outcome, HasSubstr("mbarrier.inval must come first"));
+}
+
+TEST(AsyncMbarrier, AnInitialisationThatNoFencePublishedIsReported) {
+  Load load;
+  load.fences = "";
+  EXPECT_THAT(run(load).outcome, HasSubstr("no fence.mbarrier_init"));
+  load.fences = "fence.mbarrier_init.release.cluster;";
+  EXPECT_EQ(run(load).outcome, "");
+  load.fences = "fence.proxy.async;";
+  EXPECT_EQ(run(load).outcome, "");
 }
 
 TEST(AsyncMbarrier, InvalidatingFirstIsFine) {

@@ -134,6 +134,21 @@ TEST(Tcgen05, OperationsTakeEffectInOrderOfIssue) {
   expect_product(run(kernel), -1);
 }
 
+// A second product into cells that other warps have loaded.
+TEST(Tcgen05, OverwritingLoadedCellsNeedsBothFences) {
+  const auto outcome = [](const std::string& before, const std::string& after) {
+    Kernel kernel;
+    kernel.dealloc =
+        before + "\nbar.sync 0;\n" + after + "\n@%p1 bra U;\n" + kernel.mma + "\n" + kernel.commit +
+        "\nU: mbarrier.try_wait.parity.shared.b64 %p2, [%r8], 1;\n@!%p2 bra U;\nbar.sync 0;\n" +
+        kernel.dealloc;
+    return run(kernel).fault;
+  };
+  EXPECT_EQ(outcome("tcgen05.fence::before_thread_sync;", "tcgen05.fence::after_thread_sync;"), "");
+  EXPECT_THAT(outcome("", "tcgen05.fence::after_thread_sync;"), HasSubstr("before_thread_sync"));
+  EXPECT_THAT(outcome("tcgen05.fence::before_thread_sync;", ""), HasSubstr("after_thread_sync"));
+}
+
 // The same accumulator, through shapes other than 32x32b.
 TEST(Tcgen05, OtherShapesReadTheSameCells) {
   // 16x64b.x4: lane l holds rows l/4 + 8 * (l%2) and columns (l/2)%2 + 2r of the first 16 lanes.
