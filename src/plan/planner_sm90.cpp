@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hopper: which tiles are legal, and which of them is best. The model counts cycles of the busiest
-// SM; its constants were fitted to measurements on one H200 (docs/performance.md). It only ranks
-// candidates: a tuning database may replace its choice.
+// Hopper: which tiles are legal, and which of them is best. The model reckons the time of the
+// busiest SM; its constants were fitted to measurements on one H200. It only ranks candidates: a
+// tuning database may replace its choice.
 #include "plan/planner.h"
 
 #include <fmt/format.h>
@@ -16,25 +16,36 @@ namespace {
 constexpr int kTileK = 128;  // bytes of one swizzled row
 constexpr int kMaxStages = 12;
 constexpr int kMaxSplit = 8;  // the largest cluster that every device can run
-// Registers of a math thread for sums and the current k-block's products; the rest of its 232 (or
-// 255 where one math warpgroup works alone) are for addresses and scales.
-constexpr int kSumRegisters = 192;
+constexpr int kShareCluster = 2;
+// Registers of a math thread for sums and the current k-block's products; the rest of its share is
+// for addresses and scales.
+constexpr int kSumRegisters = 192;       // of 232, or 255 where one math warpgroup works alone
+constexpr int kSumRegistersThree = 128;  // of 152, with three math warpgroups
 constexpr int kSumRegistersParts = 160;  // where a stage holds several scale blocks
 constexpr int64_t kMaxSwapM = 256;       // beyond, swapping only costs
+constexpr int kStoreBufferBytes = 2 * 16 * 64;  // of a math warp, for TMA stores
 
-// Cycles at the clock that the measurements ran at, about 1.7 GHz.
-constexpr double kMacs = 4096;           // dense FP8, of one SM
-constexpr double kTensorShare = 0.80;    // of that, with two warpgroups taking turns
-constexpr double kBlockLatency = 150;    // of a k-block in one warpgroup: barriers, wgmma, its wait
-constexpr double kPromoteColumn = 0.75;  // of one column of 64 rows
-constexpr double kPromoteScaledColumn = 1.5;  // the same where each column has a scale of its own
-constexpr double kHbmBytes = 19;              // of one SM's share of 4.3 TB/s
-constexpr double kL2Bytes = 40;               // into one SM
-constexpr double kCpAsyncBytes = 24;          // fed by three warps, 4 bytes a lane
-constexpr double kPlainBytes = 6;             // fed by three warps, byte by byte
-constexpr double kLaunch = 5000;              // launch, first loads, last stores
-constexpr double kStoreColumn = 5;            // of one column of 64 rows
-constexpr double kSplitOverhead = 900;        // two meetings of a cluster and the sums
+// The model's constants, fitted to 170 measurements on one H200; times in nanoseconds.
+constexpr double kLaunch = 3594;  // launch, first loads, last stores
+constexpr double kChain = 190;    // cycles of a k-block in one warpgroup: barriers, wgmma, its wait
+constexpr double kChainBeside = 110;     // more where two warpgroups share the rows
+constexpr double kPromoteColumn = 0.76;  // cycles of one column of 64 rows
+constexpr double kScaledColumn = 0.75;   // more where each column has a scale of its own
+constexpr double kScaleRun = 5.1;        // cycles of each run of columns that shares a scale
+constexpr double kClock = 2.17;          // cycles a nanosecond that these amount to
+constexpr double kTensor = 0.655;        // of 4096 products, several warpgroups taking turns
+constexpr double kTensorBlock = 92;      // of a k-block beside them
+constexpr double kL2Bytes = 11400;       // a nanosecond, into all SMs
+constexpr double kSmBytes = 174;         // into one SM
+constexpr double kHbmBytes = 3890;
+constexpr double kMemoryMix = 0.235;  // how much of the shorter of memory and compute shows
+constexpr double kStoreColumn = 4.45;
+constexpr double kSplit = 1286;            // two meetings of a cluster and the sums
+constexpr double kSplitEach = 300;         // of every further split
+constexpr double kShareGain = 0.985;       // less traffic from L2 is power for the tensor cores
+constexpr double kThreeWarpgroups = 1.03;  // the same products from more, smaller wgmma
+constexpr double kCpAsyncBytes = 40;       // a nanosecond, by three warps, 4 bytes a lane
+constexpr double kPlainBytes = 10;         // the same, byte by byte
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -48,12 +59,20 @@ struct Choice {
   int warpgroup_rows = 1;
   int warpgroup_columns = 1;
   int split = 1;
+  bool share = false;  // the CTAs of a cluster share the larger operand
+  bool tma_store = false;
   int stages = 0;
-  double cycles = 0;
+  double time = 0;
 
   int warpgroups() const { return warpgroup_rows * warpgroup_columns; }
   int group_columns() const { return columns / warpgroup_columns; }
   int waves() const { return rows / warpgroup_rows / 64; }
+  int cluster() const { return share ? kShareCluster : split; }
+  bool shares_columns() const { return share && columns >= rows; }
+  bool shares_rows() const { return share && columns < rows; }
+  // The rows and columns of one unit of work: a tile, or the tiles of a sharing cluster.
+  int unit_rows() const { return rows * (shares_columns() ? kShareCluster : 1); }
+  int unit_columns() const { return columns * (shares_rows() ? kShareCluster : 1); }
 };
 
 struct Inputs {
@@ -76,7 +95,8 @@ int64_t shared_bytes(const Choice& c, const GemmProblem& p) {
   const int column_scales = c.columns / (common % 8 == 0 ? common : 1);
   const int64_t slots = 1 + ceil_div(int64_t{c.stages} * kTileK, 4 * int64_t{p.group_k});
   return c.stages * (int64_t{c.rows + c.columns} * kTileK + 16) +
-         slots * (16 * (row_scales + column_scales) + 16);
+         slots * (16 * (row_scales + column_scales) + 16) +
+         (c.tma_store ? 4 * c.warpgroups() * kStoreBufferBytes : 0);
 }
 
 // Partial sums lie over the stages: Config::kPartialBytes.
@@ -86,9 +106,25 @@ bool partials_fit(const Choice& c) {
   return c.split == 1 || 4 * tile_m * (tile_n + 4) <= c.stages * (c.rows + c.columns) * kTileK;
 }
 
-double feed_cycles(Feed feed, double bytes) {
+// Clusters that run at once. A cluster lies inside one GPC, of which 16 SMs are sure to be there.
+int64_t resident_clusters(int sm_count, int cluster) {
+  constexpr int kGpc = 16;
+  if (cluster <= 2) return std::max(1, sm_count / cluster);
+  return std::max(1, sm_count / kGpc * (kGpc / cluster));
+}
+
+int64_t units(const Choice& c, const Inputs& in) {
+  return ceil_div(in.rows(c), c.unit_rows()) * ceil_div(in.columns(c), c.unit_columns());
+}
+
+// Units that the busiest cluster works on, one after the other.
+int64_t turns(const Choice& c, const Inputs& in) {
+  return ceil_div(units(c, in), resident_clusters(in.input.sm_count, c.cluster()));
+}
+
+double copy_time(Feed feed, double bytes) {
   switch (feed) {
-    case Feed::kTma: return bytes / kL2Bytes;
+    case Feed::kTma: return 0;
     case Feed::kCpAsync: return bytes / kCpAsyncBytes;
     case Feed::kPlain: return bytes / kPlainBytes;
   }
@@ -97,39 +133,54 @@ double feed_cycles(Feed feed, double bytes) {
 
 double estimate(const Choice& c, const Inputs& in) {
   const GemmProblem& p = in.input.problem;
-  const int64_t tiles = ceil_div(in.rows(c), c.rows) * ceil_div(in.columns(c), c.columns);
-  const int64_t slots = std::max<int64_t>(1, in.input.sm_count / c.split);
-  const double turns = static_cast<double>(ceil_div(tiles, slots));
   const double blocks = static_cast<double>(ceil_div(ceil_div(p.k, kTileK), c.split));
   const double parts = std::max(1.0, static_cast<double>(kTileK) / p.group_k);
-  // A warpgroup multiplies, waits and promotes in turn; two of them fill the tensor cores.
-  const double multiply = double{1} * c.rows * c.columns * kTileK / kMacs;
-  const bool scale_a_column = (c.swap ? 1 : p.group_n) % 8 != 0;
-  const double promote = scale_a_column ? kPromoteScaledColumn : kPromoteColumn;
-  const double chain = c.waves() * (64.0 * c.group_columns() * kTileK / kMacs +
-                                    parts * (kBlockLatency + promote * c.group_columns()));
-  const double load = feed_cycles(in.row_feed(c), double{1} * c.rows * kTileK) +
-                      feed_cycles(in.column_feed(c), double{1} * c.columns * kTileK);
-  const double block = std::max({multiply / kTensorShare, chain, load});
-  const double store = c.waves() * kStoreColumn * c.group_columns();
-  double cycles = turns * (blocks * block + store);
+  const int common = std::gcd(c.group_columns(), c.swap ? 1 : p.group_n);
+  const bool scaled_columns = common % 8 != 0;
+  const double runs = scaled_columns ? c.group_columns() / 4.0 : c.group_columns() / common;
+  // A warpgroup multiplies, waits and promotes in turn; several of them fill the tensor cores.
+  const double promote =
+      (kPromoteColumn + (scaled_columns ? kScaledColumn : 0)) * c.group_columns() +
+      kScaleRun * runs + kChain + (c.warpgroup_columns > 1 ? kChainBeside : 0);
+  const double chain = c.waves() * (2.0 * c.group_columns() + parts * promote) / kClock;
+  double tensor = 0;
+  if (c.warpgroups() > 1) {
+    tensor = (kTensor * c.rows * c.columns / 32 + kTensorBlock + kScaleRun * runs * c.waves()) *
+             (c.share ? kShareGain : 1) * (c.warpgroups() == 3 ? kThreeWarpgroups : 1);
+  }
+  const double bytes = double{kTileK} * (c.rows + c.columns);
+  const double active =
+      static_cast<double>(std::min<int64_t>(units(c, in) * c.cluster(), in.input.sm_count));
+  const double load = std::max({bytes * active / kL2Bytes, bytes / kSmBytes,
+                                copy_time(in.row_feed(c), double{kTileK} * c.rows) +
+                                    copy_time(in.column_feed(c), double{kTileK} * c.columns)});
+  const double compute =
+      static_cast<double>(turns(c, in)) *
+      (blocks * std::max({chain, tensor, load}) + c.waves() * c.group_columns() * kStoreColumn);
   // Each operand comes from memory once at least.
-  const double bytes =
-      static_cast<double>(p.n) * p.k + static_cast<double>(in.input.planned_m) * p.k +
-      static_cast<double>(in.input.planned_m) * p.n * dtype_info(p.out_dtype).bytes;
-  cycles = std::max(cycles, bytes / (kHbmBytes * in.input.sm_count));
-  if (c.split > 1) cycles += kSplitOverhead;
-  return cycles + kLaunch;
+  const double m = static_cast<double>(in.input.planned_m);
+  const double memory =
+      (static_cast<double>(p.n) * p.k + m * p.k + m * p.n * dtype_info(p.out_dtype).bytes) /
+      kHbmBytes;
+  const double longer = std::max(compute, memory);
+  const double shorter = std::min(compute, memory);
+  const double overlap = kMemoryMix * shorter * (shorter / longer) * (shorter / longer);
+  const double split = c.split > 1 ? kSplit + kSplitEach * (c.split - 1) : 0;
+  return kLaunch + longer + overlap + split;
 }
 
 bool finish(Choice& c, const Inputs& in) {
   const PlannerInput& input = in.input;
   const GemmProblem& p = input.problem;
   const int limit = arch_info(p.arch).shared_bytes_per_cta;
-  const int registers = p.group_k % kTileK == 0 ? kSumRegisters : kSumRegistersParts;
+  int registers = p.group_k % kTileK == 0 ? kSumRegisters : kSumRegistersParts;
+  if (c.warpgroups() == 3) registers = std::min(registers, kSumRegistersThree);
   if ((c.waves() + 1) * c.group_columns() / 2 > registers) return false;
   if (c.group_columns() % (c.swap ? 8 : 16) != 0) return false;
   if (c.group_columns() > 64 && c.group_columns() % 16 != 0) return false;
+  const int box_columns = 64 / dtype_info(p.out_dtype).bytes;
+  c.tma_store = !c.swap && c.split == 1 && store_for(p) == Store::kTma &&
+                c.group_columns() % box_columns == 0;
   c.stages = kMaxStages;
   while (c.stages > 1 && shared_bytes(c, p) > limit) --c.stages;
   if (input.overrides.stages) {
@@ -137,7 +188,7 @@ bool finish(Choice& c, const Inputs& in) {
     c.stages = *input.overrides.stages;
   }
   if (c.stages < 2 || shared_bytes(c, p) > limit || !partials_fit(c)) return false;
-  c.cycles = estimate(c, in);
+  c.time = estimate(c, in);
   return true;
 }
 
@@ -152,9 +203,10 @@ std::vector<Choice> choices(const Inputs& in) {
   const PlannerInput& input = in.input;
   const GemmProblem& p = input.problem;
   const PlanOverrides& force = input.overrides;
-  constexpr std::array<Shape, 5> kShapes = {
-      {{64, 1, 1}, {64, 1, 2}, {128, 2, 1}, {128, 1, 2}, {256, 2, 1}}
+  constexpr std::array<Shape, 6> kShapes = {
+      {{64, 1, 1}, {64, 1, 2}, {128, 2, 1}, {128, 1, 2}, {192, 3, 1}, {256, 2, 1}}
   };
+  const bool tma = in.feed_a == Feed::kTma && in.feed_b == Feed::kTma;
   const int64_t k_blocks = ceil_div(p.k, kTileK);
   std::vector<Choice> list;
   for (const bool swap : {false, true}) {
@@ -168,21 +220,30 @@ std::vector<Choice> choices(const Inputs& in) {
       for (int columns = 8; columns <= 256; columns += 8) {
         if (forced_columns && *forced_columns != columns) continue;
         if (columns % shape.warpgroup_columns != 0) continue;
-        for (int split = 1; split <= kMaxSplit; ++split) {
-          if (force.split_k && *force.split_k != split) continue;
-          if (force.cluster && *force.cluster != split) continue;
-          if (split > 1 && (p.batch_invariant || k_blocks < 2 * split)) continue;
-          Choice c;
-          c.swap = swap;
-          c.rows = shape.rows;
-          c.columns = columns;
-          c.warpgroup_rows = shape.warpgroup_rows;
-          c.warpgroup_columns = shape.warpgroup_columns;
-          c.split = split;
+        // A narrower tile would bring the weights in more than once.
+        if (swap && !forced_columns && columns < std::min<int64_t>(input.planned_m, 128)) continue;
+        Choice c;
+        c.swap = swap;
+        c.rows = shape.rows;
+        c.columns = columns;
+        c.warpgroup_rows = shape.warpgroup_rows;
+        c.warpgroup_columns = shape.warpgroup_columns;
+        const int64_t tiles = units(c, in);
+        for (c.split = 1; c.split <= kMaxSplit; ++c.split) {
+          if (force.split_k && *force.split_k != c.split) continue;
+          if (c.split > 1 && (p.batch_invariant || k_blocks < 2 * c.split)) continue;
           // k is split to occupy idle SMs only.
-          const int64_t tiles = ceil_div(in.rows(c), c.rows) * ceil_div(in.columns(c), c.columns);
-          if (split > 1 && !force.split_k && tiles * split > input.sm_count) continue;
-          if (finish(c, in)) list.push_back(c);
+          if (c.split > 1 && !force.split_k && tiles * c.split > input.sm_count) continue;
+          for (const bool share : {false, true}) {
+            c.share = share;
+            if (force.cluster && *force.cluster != c.cluster()) continue;
+            if (share && (swap || c.split > 1 || !tma || c.warpgroups() == 1)) continue;
+            if (share && (c.shares_rows() ? c.rows : c.columns) % (8 * kShareCluster) != 0)
+              continue;
+            // Sharing ties two CTAs together; it pays where there is much to do.
+            if (share && !force.cluster && turns(c, in) < 4) continue;
+            if (finish(c, in)) list.push_back(c);
+          }
         }
       }
     }
@@ -194,12 +255,10 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
   const GemmProblem& p = in.input.problem;
   std::vector<std::string>& reasons = plan.reasons;
   const int64_t tiles = ceil_div(in.rows(c), c.rows) * ceil_div(in.columns(c), c.columns);
-  const int64_t slots = std::max<int64_t>(1, in.input.sm_count / c.split);
   reasons.push_back(fmt::format(
-      "{} x {} tiles: {} of them in {} wave(s) on {} SMs; the model's estimate is {:.0f} cycles, "
-      "the "
-      "least of all legal tiles",
-      plan.tile_m, plan.tile_n, tiles, ceil_div(tiles, slots), in.input.sm_count, c.cycles));
+      "{} x {} tiles: {} of them in {} turn(s) on {} SMs; the model's estimate is {:.1f} us, the "
+      "least of all legal plans",
+      plan.tile_m, plan.tile_n, tiles, turns(c, in), in.input.sm_count, c.time / 1000));
   if (c.swap) {
     reasons.push_back(fmt::format(
         "operands swapped: weights take the side of wgmma that is a multiple of 64, the "
@@ -208,10 +267,18 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
   }
   reasons.push_back(
       c.warpgroups() == 1
-          ? std::string("one math warpgroup: the tile is too small for two")
-          : fmt::format("two math warpgroups, beside each other along {}: one promotes while the "
-                        "other multiplies",
-                        (c.warpgroup_rows == 2) != c.swap ? "m" : "n"));
+          ? std::string("one math warpgroup: the tile is too small for more")
+          : fmt::format(
+                "{} math warpgroups, beside each other along {}: one promotes while another "
+                "multiplies",
+                c.warpgroups(), (c.warpgroup_rows > 1) != c.swap ? "m" : "n"));
+  if (c.share) {
+    reasons.push_back(
+        fmt::format("clusters of {} share their tiles of {} by multicast: less is read from L2, "
+                    "whose power the "
+                    "tensor cores can use",
+                    kShareCluster, c.shares_columns() ? "b" : "a"));
+  }
   if (c.split > 1) {
     reasons.push_back(fmt::format(
         "k split over {} CTAs of a cluster: {} tiles alone would leave SMs idle; partial sums are "
@@ -233,6 +300,10 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
   feed_reason("b", in.feed_b, p.ldb_or_dense());
   if (store_for(p) != Store::kTma) {
     reasons.push_back("single-element stores: output rows are not 16-byte aligned");
+  } else if (!c.tma_store) {
+    reasons.push_back(c.split > 1 ? "direct stores: the splits are summed first"
+                      : c.swap    ? "direct stores: swapped results lie across a warp's rows"
+                               : "direct stores: a warpgroup's columns are no multiple of a box");
   }
 }
 
@@ -247,26 +318,33 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
   plan.tile_k = kTileK;
   plan.stages = c.stages;
   plan.threads = 128 * (1 + c.warpgroups());
-  plan.cluster = c.split;
+  plan.cluster = c.cluster();
   plan.split_k = c.split;
   plan.grid = GridKind::kPersistent;
   plan.feed_a = in.feed_a;
   plan.feed_b = in.feed_b;
-  plan.store = Store::kDirect;
-  plan.a_map = {in.feed_a == Feed::kTma, plan.tile_m, kTileK, Swizzle::k128B};
-  plan.b_map = {in.feed_b == Feed::kTma, plan.tile_n, kTileK, Swizzle::k128B};
+  plan.store = c.tma_store ? Store::kTma : Store::kDirect;
+  // A CTA fetches its part of what the cluster shares. Shared rows are those of a, columns those of
+  // b: swapped plans share nothing.
+  plan.a_map = {in.feed_a == Feed::kTma, plan.tile_m / (c.shares_rows() ? kShareCluster : 1),
+                kTileK, Swizzle::k128B};
+  plan.b_map = {in.feed_b == Feed::kTma, plan.tile_n / (c.shares_columns() ? kShareCluster : 1),
+                kTileK, Swizzle::k128B};
+  plan.out_map = {c.tma_store, 16, 64 / dtype_info(input.problem.out_dtype).bytes, Swizzle::k64B};
   plan.shared_bytes = static_cast<int32_t>(shared_bytes(c, input.problem));
   // Weights that stay in L2 are walked whole for each band of rows, so that a is read once;
   // larger ones in bands.
   constexpr int64_t kResidentBytes = int64_t{24} << 20;
   const bool resident = input.problem.n * input.problem.k <= kResidentBytes;
-  const int64_t column_tiles = ceil_div(in.columns(c), c.columns);
+  const int64_t column_units = ceil_div(in.columns(c), c.unit_columns());
   plan.extra_fields = {
       {"kSwap",             c.swap ? 1 : 0                },
       {"kWarpgroupRows",    c.warpgroup_rows              },
       {"kWarpgroupColumns", c.warpgroup_columns           },
-      {"kShare",            0                             },
-      {"kWalkColumns",      resident ? std::max<int64_t>(1, column_tiles) : 16},
+      {"kShare",            c.shares_columns() ? 1
+                 : c.shares_rows()  ? 2
+                                    : 0   },
+      {"kWalkColumns",      resident ? std::max<int64_t>(1, column_units) : 16},
       {"kStoreVector",                   store_for(input.problem) == Store::kTma ? 1 : 0                                   },
   };
   add_reasons(plan, c, in);
@@ -302,9 +380,8 @@ Result<GemmPlan> plan_sm90(const PlannerInput& input) {
         "splits of a tile");
   }
   // Among equals the first: operands on their own sides, smaller tiles, fewer splits.
-  const Choice best =
-      *std::min_element(list.begin(), list.end(),
-                        [](const Choice& x, const Choice& y) { return x.cycles < y.cycles; });
+  const Choice best = *std::min_element(
+      list.begin(), list.end(), [](const Choice& x, const Choice& y) { return x.time < y.time; });
   return to_plan(best, in);
 }
 

@@ -54,11 +54,11 @@ struct Config {
     kCommonRun = gcd(kGroupColumns, kColumnGroup),
     kColumnRun = kCommonRun % 8 == 0 ? kCommonRun : 1,
     kColumnScales = kColumns / kColumnRun,
-    // Column scales that a math thread loads ahead into registers: one a run, or, where each column
-    // has its own, those of its two columns in each block of 8, while they are few. 0: too many.
-    kHeldScales = kColumnRun != 1       ? kGroupColumns / kColumnRun
-                  : kGroupColumns <= 64 ? kGroupColumns / 4
-                                        : 0,
+    // Column scales that a math thread loads ahead into registers, while they are few: one a run,
+    // or, where each column has its own, those of its two columns in each block of 8. 0: too many.
+    kRuns = kGroupColumns / kColumnRun,
+    kHeldScales =
+        kColumnRun != 1 ? (kRuns <= 8 ? kRuns : 0) : (kGroupColumns <= 64 ? kGroupColumns / 4 : 0),
     // Scales travel in a ring of their own, four scale blocks of k a slot, so that row-major scales
     // move 16 bytes at a time. The ring reaches a little further ahead than the tiles'.
     kScaleBlocks = ceil_div(Spec::kK, Spec::kGroupK),

@@ -50,7 +50,9 @@ __device__ __forceinline__ void promote(float (&acc)[Config::kRegisters],
       scale[2] = __fmul_rn(row_scale[1], even);
       scale[3] = __fmul_rn(row_scale[1], odd);
     } else {
-      const float run = held_scale[8 * block / Config::kColumnRun];
+      const int index = 8 * block / Config::kColumnRun;
+      const float run = Config::kHeldScales > 0 ? held_scale[index]
+                                                : load_shared_float(column_scales + 16 * index);
       scale[0] = scale[1] = __fmul_rn(row_scale[0], run);
       scale[2] = scale[3] = __fmul_rn(row_scale[1], run);
     }

@@ -63,7 +63,7 @@ TEST(PlannerSm90, EveryCandidateFitsTheMachine) {
             EXPECT_EQ(plan.threads, 128 * (1 + warpgroups));
             EXPECT_LE(plan.shared_bytes, arch_info(p.arch).shared_bytes_per_cta);
             EXPECT_GE(plan.stages, 2);
-            EXPECT_EQ(plan.cluster, plan.split_k);
+            EXPECT_EQ(plan.cluster, field["kShare"] != 0 ? 2 : plan.split_k);
             EXPECT_EQ(plan.family, swap ? KernelFamily::kSm90Swap : KernelFamily::kSm90);
             EXPECT_EQ(plan.a_map.used, plan.feed_a == Feed::kTma);
             EXPECT_FALSE(plan.reasons.empty());
@@ -85,9 +85,12 @@ TEST(PlannerSm90, TheReferenceKernelIsNeverChosen) {
 TEST(PlannerSm90, ManyRowsGetAWideTileAndTwoWarpgroups) {
   const GemmPlan plan = plan_of(problem(16384, 4096, 4096));
   EXPECT_EQ(plan.family, KernelFamily::kSm90);
-  EXPECT_GE(plan.tile_m * plan.tile_n, 128 * 192);
-  EXPECT_EQ(plan.threads, 384);
+  EXPECT_GE(plan.tile_m * plan.tile_n, 192 * 128);
+  EXPECT_GE(plan.threads, 384);
   EXPECT_EQ(plan.split_k, 1);
+  EXPECT_EQ(plan.cluster, 2);
+  EXPECT_TRUE(has_reason(plan, "multicast"));
+  EXPECT_EQ(plan.store, Store::kTma);
 }
 
 TEST(PlannerSm90, FewRowsSwapOperandsAndFitTheTileToThem) {
