@@ -35,7 +35,7 @@ LaunchGeometry launch_geometry(const GemmPlan& plan, int64_t m, int sm_count) {
 
 int64_t m_class_bound(int64_t m) {
   // Steps of a half octave or finer below 64, where a tile's waste costs most; octaves and their
-  // midpoints above. 26 classes up to 16384.
+  // midpoints above. 25 classes up to 16384.
   for (const int64_t bound : {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768}) {
     if (m <= bound) return bound;
   }
