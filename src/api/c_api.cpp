@@ -5,31 +5,45 @@
 #include "jitgemm/jitgemm.h"
 
 #include "runtime/context.h"
+#include "runtime/insert_only_map.h"
+#include "runtime/prepared_key.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <string>
 
+// A context is counted by every handle that was made from it and goes with the last one.
+// Operations live in it as long as it does: captured graphs may hold their kernels. So a handle to
+// one is the table's own entry and a count, and looking it up allocates and locks nothing.
+struct jitgemm_operation {
+  jitgemm_context* context;
+  std::shared_ptr<const jitgemm::GemmOperation> operation;
+};
 struct jitgemm_context {
   std::shared_ptr<jitgemm::Context> context;
+  jitgemm::InsertOnlyMap<jitgemm::PreparedKey, jitgemm_operation, jitgemm::PreparedKeyHash>
+      operations;
+  std::atomic<size_t> handles = 1;
+
+  void retain() { handles.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (handles.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
 };
 struct jitgemm_device {
-  std::shared_ptr<jitgemm::Context> context;
+  jitgemm_context* context;
   jitgemm::Device* device;
 };
 struct jitgemm_buffer {
-  std::shared_ptr<jitgemm::Context> context;
+  jitgemm_context* context;
   jitgemm::Device* device;
   uint64_t address;
   size_t bytes;
-};
-struct jitgemm_operation {
-  std::shared_ptr<jitgemm::Context> context;
-  std::shared_ptr<jitgemm::GemmOperation> operation;
 };
 
 namespace jitgemm {
@@ -81,6 +95,7 @@ jitgemm_status guarded(Body&& body) noexcept {
   try {
     return report(body());
   } catch (const std::bad_alloc&) {
+    last_error() = "host memory";  // short: needs no allocation
     return JITGEMM_STATUS_OUT_OF_MEMORY;
   } catch (const std::exception& error) {
     try {
@@ -121,7 +136,8 @@ DType dtype_or(jitgemm_dtype given, DType fallback) {
   return given == 0 ? fallback : static_cast<DType>(given);
 }
 
-Result<GemmProblem> convert(const jitgemm_gemm_problem* given, Arch arch) {
+// Every field as given; what it may hold is for validate.
+Result<GemmProblem> convert_unchecked(const jitgemm_gemm_problem* given, Arch arch) {
   jitgemm_gemm_problem c;
   JITGEMM_TRY(read_struct("problem", given, c));
   GemmProblem p;
@@ -150,6 +166,11 @@ Result<GemmProblem> convert(const jitgemm_gemm_problem* given, Arch arch) {
         fmt::format("batch_invariant: expected 0 or 1, found {}", c.batch_invariant));
   }
   p.batch_invariant = c.batch_invariant != 0;
+  return p;
+}
+
+Result<GemmProblem> convert(const jitgemm_gemm_problem* given, Arch arch) {
+  JITGEMM_ASSIGN(const GemmProblem p, convert_unchecked(given, arch));
   JITGEMM_TRY(validate(p));
   return p;
 }
@@ -192,7 +213,10 @@ Status read_arguments(const jitgemm_gemm_arguments* given, jitgemm_gemm_argument
   JITGEMM_TRY(read_struct("arguments", given, out));
   if ((out.flags & ~JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE) != 0) {
     return invalid_argument(
-        fmt::format("arguments.flags: {:#x} has a bit that is no flag", out.flags));
+        fmt::format("arguments.flags: expected JITGEMM_LAUNCH_* (1), found {:#x}", out.flags));
+  }
+  if (out.reserved != 0) {
+    return invalid_argument(fmt::format("arguments.reserved: expected 0, found {}", out.reserved));
   }
   return ok_status();
 }
@@ -244,13 +268,13 @@ jitgemm_status jitgemm_context_create(const jitgemm_context_options* options,
       }
     }
     JITGEMM_ASSIGN(std::shared_ptr<Context> created, Context::create(converted));
-    *context = new jitgemm_context{std::move(created)};
+    *context = new jitgemm_context{.context = std::move(created)};
     return ok_status();
   });
 }
 
 void jitgemm_context_release(jitgemm_context* context) {
-  delete context;
+  if (context != nullptr) context->release();
 }
 
 jitgemm_status jitgemm_device_open(jitgemm_context* context, const char* name, int32_t arch,
@@ -265,12 +289,15 @@ jitgemm_status jitgemm_device_open(jitgemm_context* context, const char* name, i
       JITGEMM_ASSIGN(wanted, convert_arch(arch));
     }
     JITGEMM_ASSIGN(Device* const opened, context->context->device(name, wanted));
-    *device = new jitgemm_device{context->context, opened};
+    *device = new jitgemm_device{context, opened};
+    context->retain();
     return ok_status();
   });
 }
 
 void jitgemm_device_release(jitgemm_device* device) {
+  if (device == nullptr) return;
+  device->context->release();
   delete device;
 }
 
@@ -295,6 +322,7 @@ jitgemm_status jitgemm_buffer_create(jitgemm_device* device, size_t bytes,
         std::make_unique<jitgemm_buffer>(jitgemm_buffer{device->context, device->device, 0, bytes});
     JITGEMM_ASSIGN(created->address, device->device->allocate(bytes));
     *buffer = created.release();
+    device->context->retain();
     return ok_status();
   });
 }
@@ -302,6 +330,7 @@ jitgemm_status jitgemm_buffer_create(jitgemm_device* device, size_t bytes,
 void jitgemm_buffer_release(jitgemm_buffer* buffer) {
   if (buffer == nullptr) return;
   guarded([&] { return buffer->device->free(buffer->address); });
+  buffer->context->release();
   delete buffer;
 }
 
@@ -370,9 +399,17 @@ jitgemm_status jitgemm_gemm_prepare(jitgemm_device* device, const jitgemm_gemm_p
     if (operation == nullptr) return null_argument("operation");
     *operation = nullptr;
     if (device == nullptr) return null_argument("device");
+    jitgemm_context& context = *device->context;
     JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, device->device->info().arch));
-    JITGEMM_ASSIGN(PreparedGemm prepared, device->context->prepare(converted, {}, *device->device));
-    *operation = new jitgemm_operation{device->context, std::move(prepared.operation)};
+    const PreparedKey key{device->device, converted};
+    jitgemm_operation* entry = context.operations.find(key);
+    if (entry == nullptr) {
+      JITGEMM_ASSIGN(PreparedGemm prepared,
+                     context.context->prepare(converted, {}, *device->device));
+      entry = &context.operations.insert(key, {&context, std::move(prepared.operation)});
+    }
+    context.retain();
+    *operation = entry;
     return ok_status();
   });
 }
@@ -383,21 +420,25 @@ jitgemm_status jitgemm_gemm_find(jitgemm_device* device, const jitgemm_gemm_prob
     if (operation == nullptr) return null_argument("operation");
     *operation = nullptr;
     if (device == nullptr) return null_argument("device");
-    JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, device->device->info().arch));
-    std::shared_ptr<GemmOperation> found = device->context->find(converted, *device->device);
-    if (found == nullptr) {
-      JITGEMM_ASSIGN(const bool capturing, device->device->is_capturing(stream));
-      return Status(
-          capturing ? StatusCode::kCaptureNotReady : StatusCode::kNotReady,
-          "problem: expected one that was prepared on this device: " + to_string(converted));
+    jitgemm_context& context = *device->context;
+    JITGEMM_ASSIGN(const GemmProblem converted,
+                   convert_unchecked(problem, device->device->info().arch));
+    // Only valid problems are in the table: checks are for those that are not.
+    if (jitgemm_operation* entry = context.operations.find({device->device, converted})) {
+      context.retain();
+      *operation = entry;
+      return ok_status();
     }
-    *operation = new jitgemm_operation{device->context, std::move(found)};
-    return ok_status();
+    JITGEMM_TRY(validate(converted));
+    JITGEMM_ASSIGN(const bool capturing, device->device->is_capturing(stream));
+    return Status(
+        capturing ? StatusCode::kCaptureNotReady : StatusCode::kNotReady,
+        "problem: expected one that was prepared on this device, found " + to_string(converted));
   });
 }
 
 void jitgemm_operation_release(jitgemm_operation* operation) {
-  delete operation;
+  if (operation != nullptr) operation->context->release();
 }
 
 jitgemm_status jitgemm_operation_workspace(const jitgemm_operation* operation, uint64_t* bytes,

@@ -132,7 +132,7 @@ Status SimDevice::encode(const TensorMapSpec& spec, EncodedTensorMap& map) const
 Result<uint64_t> SimDevice::allocate(size_t bytes) {
   const size_t rounded = (std::max<size_t>(bytes, 1) + kAllocationAlignment - 1) /
                          kAllocationAlignment * kAllocationAlignment;
-  void* memory = std::aligned_alloc(kAllocationAlignment, rounded);
+  void* memory = rounded < bytes ? nullptr : std::aligned_alloc(kAllocationAlignment, rounded);
   if (memory == nullptr) {
     return Status(StatusCode::kOutOfMemory,
                   fmt::format("the host has no {} bytes for a simulated buffer", bytes));

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "problem/gemm_problem.h"
 
+#include "problem/gemm_limits.h"
+
 #include <fmt/format.h>
 
-#include <limits>
 #include <string_view>
 
 namespace jitgemm {
 namespace {
 
-// m, n and k are 32-bit inside kernels, rounded up to whole tiles; offsets are 64-bit.
-constexpr int64_t kMaxExtent = std::numeric_limits<int32_t>::max() - 1024;
 // TMA byte strides have 40 bits (CUDA Driver API, cuTensorMapEncodeTiled).
 constexpr int64_t kMaxStride = int64_t{1} << 36;
 
@@ -94,7 +93,8 @@ Status validate(const GemmProblem& p) {
     return invalid_argument(
         fmt::format("alignment: expected a power of two, found {}", p.alignment));
   }
-  return ok_status();
+  JITGEMM_TRY(check_rows(p, p.m));
+  return check_columns(p);
 }
 
 std::string to_string(const GemmProblem& p) {

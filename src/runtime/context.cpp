@@ -101,26 +101,4 @@ Result<PreparedGemm> Context::prepare(const GemmProblem& problem, const PlanOver
                       kernel};
 }
 
-std::shared_ptr<GemmOperation> Context::find(const GemmProblem& problem, const Device& device) {
-  const std::scoped_lock lock(mutex_);
-  const auto found = operations_.find(PreparedKey{&device, problem});
-  return found == operations_.end() ? nullptr : found->second;
-}
-
-size_t PreparedKeyHash::operator()(const PreparedKey& key) const {
-  const GemmProblem& p = key.problem;
-  size_t hash = std::hash<const void*>()(key.device);
-  const auto mix = [&hash](int64_t value) {
-    hash = (hash ^ static_cast<size_t>(value)) * 0x9e3779b97f4a7c15ULL;
-    hash ^= hash >> 32;
-  };
-  // The fields that differ in practice; equality compares all of them.
-  mix(p.m);
-  mix(p.n);
-  mix(p.k);
-  mix(static_cast<int64_t>(p.out_dtype) * 16 + static_cast<int64_t>(p.m_policy));
-  mix(p.lda + p.ldb + p.ldo);
-  return hash;
-}
-
 }  // namespace jitgemm

@@ -15,23 +15,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 namespace jitgemm {
 
 struct PreparedGemm {
   std::shared_ptr<GemmOperation> operation;
   BuiltKernel kernel;
-};
-
-// Under which a prepared operation is found again.
-struct PreparedKey {
-  const Device* device = nullptr;
-  GemmProblem problem;
-  bool operator==(const PreparedKey&) const = default;
-};
-struct PreparedKeyHash {
-  size_t operator()(const PreparedKey& key) const;
 };
 
 class Context {
@@ -50,9 +39,6 @@ class Context {
   Result<PreparedGemm> prepare(const GemmProblem& problem, const PlanOverrides& overrides,
                                Device& device, BuildMode mode = BuildMode::kCached);
 
-  // What was prepared without overrides for this problem and device; null if nothing was.
-  std::shared_ptr<GemmOperation> find(const GemmProblem& problem, const Device& device);
-
  private:
   Context() = default;
 
@@ -68,7 +54,6 @@ class Context {
   std::map<std::string, std::unique_ptr<Device>> devices_;  // by name and arch
   // By device and key. Never dropped: captured graphs may hold a kernel, and kernels are small.
   std::map<std::pair<const Device*, std::string>, std::shared_ptr<const LoadedKernel>> kernels_;
-  std::unordered_map<PreparedKey, std::shared_ptr<GemmOperation>, PreparedKeyHash> operations_;
 };
 
 }  // namespace jitgemm

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/gemm_operation.h"
 
+#include "problem/gemm_limits.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +26,7 @@ uint64_t scale_bytes(int64_t rows, int64_t k_blocks, ScaleMajor major, int64_t s
 
 Status check_pointer(const char* name, uint64_t address, uint64_t alignment) {
   if (address == 0)
-    return invalid_argument(fmt::format("{}: expected an address, found null", name));
+    return invalid_argument(fmt::format("{}: expected an address, found NULL", name));
   if (address % alignment != 0) {
     return invalid_argument(fmt::format(
         "{}: expected an address that is a multiple of {}, found {:#x}", name, alignment, address));
@@ -57,7 +59,7 @@ Status check_power_of_two(Device& device, const char* name, uint64_t address, in
                           int64_t k_blocks, int64_t row_stride, int64_t column_stride) {
   if (rows == 0) return ok_status();
   if (address == 0)
-    return invalid_argument(fmt::format("{}: expected an address, found null", name));
+    return invalid_argument(fmt::format("{}: expected an address, found NULL", name));
   const auto count =
       static_cast<size_t>((rows - 1) * row_stride + (k_blocks - 1) * column_stride + 1);
   std::vector<float> scales(count);
@@ -78,11 +80,11 @@ Status check_power_of_two(Device& device, const char* name, uint64_t address, in
 
 Status GemmOperation::check(const GemmArguments& arguments) const {
   const GemmProblem& p = plan_.problem;
-  if (p.m_policy == MPolicy::kExact ? arguments.m != p.m : arguments.m < 0) {
+  if (p.m_policy != MPolicy::kExact) {
+    JITGEMM_TRY(check_rows(p, arguments.m));
+  } else if (arguments.m != p.m) {
     return invalid_argument(
-        p.m_policy == MPolicy::kExact
-            ? fmt::format("m: expected {} (the kernel is exact in m), found {}", p.m, arguments.m)
-            : fmt::format("m: expected at least 0, found {}", arguments.m));
+        fmt::format("m: expected {} (the kernel is exact in m), found {}", p.m, arguments.m));
   }
   if (p.a_scale_ld != 0 && p.a_scale_major == ScaleMajor::kColumn && arguments.m > p.a_scale_ld) {
     return invalid_argument(
