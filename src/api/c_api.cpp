@@ -27,7 +27,7 @@ struct jitgemm_operation {
 struct jitgemm_context {
   std::shared_ptr<jitgemm::Context> context;
   jitgemm::InsertOnlyMap<jitgemm::PreparedKey, jitgemm_operation, jitgemm::PreparedKeyHash>
-      operations;
+      operations{};
   std::atomic<size_t> handles = 1;
 
   void retain() { handles.fetch_add(1, std::memory_order_relaxed); }
@@ -340,9 +340,10 @@ void* jitgemm_buffer_address(const jitgemm_buffer* buffer) {
 
 namespace {
 
-Status check_span(const jitgemm_buffer* buffer, size_t offset, const void* host, size_t bytes) {
+Status check_span(const jitgemm_buffer* buffer, size_t offset, const char* host_name,
+                  const void* host, size_t bytes) {
   if (buffer == nullptr) return null_argument("buffer");
-  if (host == nullptr && bytes != 0) return null_argument("host memory");
+  if (host == nullptr && bytes != 0) return null_argument(host_name);
   if (offset > buffer->bytes || bytes > buffer->bytes - offset) {
     return invalid_argument(fmt::format("bytes: {} at offset {} are beyond the buffer's {}", bytes,
                                         offset, buffer->bytes));
@@ -355,7 +356,7 @@ Status check_span(const jitgemm_buffer* buffer, size_t offset, const void* host,
 jitgemm_status jitgemm_buffer_write(jitgemm_buffer* buffer, size_t offset, const void* source,
                                     size_t bytes) {
   return guarded([&]() -> Status {
-    JITGEMM_TRY(check_span(buffer, offset, source, bytes));
+    JITGEMM_TRY(check_span(buffer, offset, "source", source, bytes));
     return bytes == 0 ? ok_status()
                       : buffer->device->copy_to_device(buffer->address + offset, source, bytes);
   });
@@ -364,7 +365,7 @@ jitgemm_status jitgemm_buffer_write(jitgemm_buffer* buffer, size_t offset, const
 jitgemm_status jitgemm_buffer_read(const jitgemm_buffer* buffer, size_t offset, void* destination,
                                    size_t bytes) {
   return guarded([&]() -> Status {
-    JITGEMM_TRY(check_span(buffer, offset, destination, bytes));
+    JITGEMM_TRY(check_span(buffer, offset, "destination", destination, bytes));
     return bytes == 0 ? ok_status()
                       : buffer->device->copy_to_host(destination, buffer->address + offset, bytes);
   });

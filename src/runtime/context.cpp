@@ -36,8 +36,11 @@ Result<SimDeviceOptions> sim_options(const Settings& settings) {
   JITGEMM_ASSIGN(options.seed, parse_number(settings, "sim_seed"));
   JITGEMM_ASSIGN(const uint64_t threads, parse_number(settings, "sim_threads"));
   options.threads = static_cast<uint32_t>(std::min<uint64_t>(threads, 1024));
-  JITGEMM_ASSIGN(const uint64_t sanitize, parse_number(settings, "sim_sanitize"));
-  options.sanitize = sanitize != 0;
+  const std::string& sanitize = settings.value("sim_sanitize");
+  if (sanitize != "0" && sanitize != "1") {
+    return invalid_argument(fmt::format("sim_sanitize: expected 0 or 1, found '{}'", sanitize));
+  }
+  options.sanitize = sanitize == "1";
   return options;
 }
 
