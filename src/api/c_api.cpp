@@ -137,10 +137,9 @@ DType dtype_or(jitgemm_dtype given, DType fallback) {
 }
 
 // Every field as given; what it may hold is for validate.
-Result<GemmProblem> convert_unchecked(const jitgemm_gemm_problem* given, Arch arch) {
+Status convert_unchecked(const jitgemm_gemm_problem* given, Arch arch, GemmProblem& p) {
   jitgemm_gemm_problem c;
   JITGEMM_TRY(read_struct("problem", given, c));
-  GemmProblem p;
   p.arch = arch;
   p.m = c.m;
   p.n = c.n;
@@ -166,11 +165,12 @@ Result<GemmProblem> convert_unchecked(const jitgemm_gemm_problem* given, Arch ar
         fmt::format("batch_invariant: expected 0 or 1, found {}", c.batch_invariant));
   }
   p.batch_invariant = c.batch_invariant != 0;
-  return p;
+  return ok_status();
 }
 
 Result<GemmProblem> convert(const jitgemm_gemm_problem* given, Arch arch) {
-  JITGEMM_ASSIGN(const GemmProblem p, convert_unchecked(given, arch));
+  GemmProblem p;
+  JITGEMM_TRY(convert_unchecked(given, arch, p));
   JITGEMM_TRY(validate(p));
   return p;
 }
@@ -422,19 +422,19 @@ jitgemm_status jitgemm_gemm_find(jitgemm_device* device, const jitgemm_gemm_prob
     *operation = nullptr;
     if (device == nullptr) return null_argument("device");
     jitgemm_context& context = *device->context;
-    JITGEMM_ASSIGN(const GemmProblem converted,
-                   convert_unchecked(problem, device->device->info().arch));
+    PreparedKey key{device->device, {}};
+    JITGEMM_TRY(convert_unchecked(problem, device->device->info().arch, key.problem));
     // Only valid problems are in the table: checks are for those that are not.
-    if (jitgemm_operation* entry = context.operations.find({device->device, converted})) {
+    if (jitgemm_operation* entry = context.operations.find(key)) {
       context.retain();
       *operation = entry;
       return ok_status();
     }
-    JITGEMM_TRY(validate(converted));
+    JITGEMM_TRY(validate(key.problem));
     JITGEMM_ASSIGN(const bool capturing, device->device->is_capturing(stream));
     return Status(
         capturing ? StatusCode::kCaptureNotReady : StatusCode::kNotReady,
-        "problem: expected one that was prepared on this device, found " + to_string(converted));
+        "problem: expected one that was prepared on this device, found " + to_string(key.problem));
   });
 }
 

@@ -37,6 +37,7 @@ struct Parameters {
   int64_t lda, ldb, ldo;
   int64_t a_scale_stride_m, a_scale_stride_k, b_scale_stride_n, b_scale_stride_k;
   int32_t m, reserved;
+  char pad_end[16];
 };
 static_assert(sizeof(fake_cuda_tensor_map) == 112 && sizeof(Parameters) == 512);
 
