@@ -214,6 +214,8 @@ Status CudaDevice::launch(const LoadedKernel& kernel, const LaunchRequest& reque
 }
 
 Status CudaDevice::encode(const TensorMapSpec& spec, EncodedTensorMap& map) const {
+  // Encoding only computes, yet the driver refuses it on a thread without a current context.
+  ContextScope scope(api_, context_);
   const uint32_t element_strides[5] = {1, 1, 1, 1, 1};
   const CuResult result = api_.tensor_map_encode_tiled(
       map.bytes, tensor_map_type(spec.dtype), spec.rank, reinterpret_cast<void*>(spec.address),
