@@ -73,7 +73,8 @@ typedef int32_t jitgemm_status;
 #define JITGEMM_STATUS_VERIFICATION_FAILED 50
 #define JITGEMM_STATUS_INTERNAL 99 /* a bug in jitgemm */
 
-/* The name without its prefix, e.g. "INVALID_ARGUMENT"; "UNKNOWN" for other numbers. Static storage. */
+/* The name without its prefix, e.g. "INVALID_ARGUMENT"; "UNKNOWN" for other numbers. Static
+ * storage. */
 JITGEMM_API const char* jitgemm_status_name(jitgemm_status status);
 
 /* The message of the calling thread's last failure, "" if there was none. Valid until that thread's
@@ -134,9 +135,9 @@ typedef struct jitgemm_device jitgemm_device;
 #define JITGEMM_ARCH_SM_100A 1000
 #define JITGEMM_ARCH_SM_103A 1030
 
-/* name: "cuda:N", or "sim" for the simulator, which can be any arch. Uses the GPU's primary context.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (a GPU without kernels, or not of that arch), NO_DRIVER,
- * DEVICE_ERROR. */
+/* name: "cuda:N", or "sim" for the simulator, which can be any arch. Uses the GPU's primary
+ * context. Errors: INVALID_ARGUMENT, UNSUPPORTED (a GPU without kernels, or not of that arch),
+ * NO_DRIVER, DEVICE_ERROR. */
 JITGEMM_API jitgemm_status jitgemm_device_open(jitgemm_context* context, const char* name,
                                                int32_t arch, jitgemm_device** device);
 JITGEMM_API void jitgemm_device_release(jitgemm_device* device);
@@ -145,7 +146,8 @@ JITGEMM_API int32_t jitgemm_device_arch(const jitgemm_device* device);
 /* Waits for everything on the stream. Errors: DEVICE_ERROR. */
 JITGEMM_API jitgemm_status jitgemm_device_synchronize(jitgemm_device* device, void* stream);
 
-/* ---- Memory: conveniences that let one program run on a GPU and on the simulator -------------- */
+/* ---- Memory: conveniences that let one program run on a GPU and on the simulator --------------
+ */
 
 typedef struct jitgemm_buffer jitgemm_buffer;
 
@@ -187,7 +189,8 @@ typedef int32_t jitgemm_dtype;
 #define JITGEMM_SCALE_MAJOR_COLUMN 1 /* rows contiguous */
 
 #define JITGEMM_SCALE_VALUES_ANY 0          /* applied exactly */
-#define JITGEMM_SCALE_VALUES_POWER_OF_TWO 1 /* a promise: positive powers of two, 2^-127 to 2^127 */
+#define JITGEMM_SCALE_VALUES_POWER_OF_TWO 1 /* a promise: positive powers of two, 2^-127 to 2^127 \
+                                             */
 
 #define JITGEMM_M_EXACT 0 /* m is a constant of the kernel: one kernel an m */
 #define JITGEMM_M_CLASS 1 /* one kernel a class of m; at most 32 classes up to 16384 */
@@ -204,16 +207,16 @@ typedef struct jitgemm_gemm_problem {
   jitgemm_dtype out_dtype;   /* BF16 (default), F16 or F32 */
   int32_t group_n;           /* rows of b that share a scale; 0 is 128 */
   int32_t group_k;           /* columns that share a scale, a multiple of 32; 0 is 128 */
-  int32_t a_scale_major; /* JITGEMM_SCALE_MAJOR_* of a_scales [m, ceil(k / group_k)] */
-  int32_t b_scale_major; /* the same of b_scales [ceil(n / group_n), ceil(k / group_k)] */
-  int32_t scale_values;  /* JITGEMM_SCALE_VALUES_* */
-  int32_t m_policy;      /* JITGEMM_M_* */
-  int64_t lda;           /* elements between rows of a; 0 is k */
-  int64_t ldb;           /* elements between rows of b; 0 is k */
-  int64_t ldo;           /* elements between rows of out; 0 is n */
-  int64_t a_scale_ld;    /* elements between rows (column-major: columns) of a_scales; 0: dense */
-  int64_t b_scale_ld;    /* the same of b_scales */
-  int32_t alignment; /* bytes, a power of two, that a, b and out are multiples of; 0 is 16 */
+  int32_t a_scale_major;     /* JITGEMM_SCALE_MAJOR_* of a_scales [m, ceil(k / group_k)] */
+  int32_t b_scale_major;     /* the same of b_scales [ceil(n / group_n), ceil(k / group_k)] */
+  int32_t scale_values;      /* JITGEMM_SCALE_VALUES_* */
+  int32_t m_policy;          /* JITGEMM_M_* */
+  int64_t lda;               /* elements between rows of a; 0 is k */
+  int64_t ldb;               /* elements between rows of b; 0 is k */
+  int64_t ldo;               /* elements between rows of out; 0 is n */
+  int64_t a_scale_ld;      /* elements between rows (column-major: columns) of a_scales; 0: dense */
+  int64_t b_scale_ld;      /* the same of b_scales */
+  int32_t alignment;       /* bytes, a power of two, that a, b and out are multiples of; 0 is 16 */
   int32_t batch_invariant; /* 1: a row's bits depend neither on m nor on other rows */
 } jitgemm_gemm_problem;
 
@@ -231,7 +234,8 @@ JITGEMM_API jitgemm_status jitgemm_gemm_plan(const jitgemm_gemm_problem* problem
 JITGEMM_API jitgemm_status jitgemm_gemm_compile(jitgemm_context* context,
                                                 const jitgemm_gemm_problem* problem, int32_t arch);
 
-/* ---- Operation -------------------------------------------------------------------------------- */
+/* ---- Operation --------------------------------------------------------------------------------
+ */
 
 typedef struct jitgemm_operation jitgemm_operation;
 
@@ -252,8 +256,8 @@ JITGEMM_API void jitgemm_operation_release(jitgemm_operation* operation);
 JITGEMM_API jitgemm_status jitgemm_operation_workspace(const jitgemm_operation* operation,
                                                        uint64_t* bytes, uint64_t* alignment);
 /* The plan in a few lines; text and length as in jitgemm_gemm_plan. */
-JITGEMM_API jitgemm_status jitgemm_operation_describe(const jitgemm_operation* operation, char* text,
-                                                      size_t* length);
+JITGEMM_API jitgemm_status jitgemm_operation_describe(const jitgemm_operation* operation,
+                                                      char* text, size_t* length);
 
 typedef struct jitgemm_gemm_arguments {
   size_t struct_size;
@@ -284,7 +288,8 @@ JITGEMM_API jitgemm_status jitgemm_gemm_launch(const jitgemm_operation* operatio
                                                void* stream);
 
 /* Checks the promise JITGEMM_SCALE_VALUES_POWER_OF_TWO on actual fp32 scales by copying them to the
- * host: a debugging aid, not for a hot path. INVALID_ARGUMENT names the first scale that breaks it. */
+ * host: a debugging aid, not for a hot path. INVALID_ARGUMENT names the first scale that breaks it.
+ */
 JITGEMM_API jitgemm_status jitgemm_gemm_check_scales(const jitgemm_operation* operation,
                                                      const jitgemm_gemm_arguments* arguments);
 

@@ -2,10 +2,10 @@
 // Small file operations with errors that name the path.
 #pragma once
 
+#include "support/result.h"
+
 #include <string>
 #include <string_view>
-
-#include "support/result.h"
 
 namespace jitgemm {
 

@@ -2,20 +2,21 @@
 // Result<T>: a value or a Status. Member names follow std::expected, which C++20 lacks.
 #pragma once
 
+#include "support/status.h"
+
 #include <cstdlib>
 #include <optional>
 #include <utility>
-
-#include "support/status.h"
 
 namespace jitgemm {
 
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
   Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
-    if (status_.ok()) status_ = internal_error("a Result was made from an OK status without a value");
+    if (status_.ok())
+      status_ = internal_error("a Result was made from an OK status without a value");
   }
 
   bool has_value() const { return value_.has_value(); }
@@ -48,8 +49,8 @@ class [[nodiscard]] Result {
 #define JITGEMM_CONCAT(a, b) JITGEMM_CONCAT_INNER(a, b)
 
 // Returns the error of a Status expression to the caller.
-#define JITGEMM_TRY(expression)                                    \
-  do {                                                             \
+#define JITGEMM_TRY(expression)                                                           \
+  do {                                                                                    \
     if (::jitgemm::Status try_status = (expression); !try_status.ok()) return try_status; \
   } while (false)
 

@@ -37,6 +37,8 @@ struct GemmCase {
 
 std::vector<GemmCase> gemm_cases();
 
-inline void PrintTo(const GemmCase& c, std::ostream* out) { *out << c.name; }
+inline void PrintTo(const GemmCase& c, std::ostream* out) {
+  *out << c.name;
+}
 
 }  // namespace jitgemm

@@ -18,7 +18,9 @@ struct TestDevice {
   std::string seed;  // of the simulator's schedule
 };
 
-void PrintTo(const TestDevice& device, std::ostream* out) { *out << device.name; }
+void PrintTo(const TestDevice& device, std::ostream* out) {
+  *out << device.name;
+}
 
 std::vector<TestDevice> test_devices() {
   std::vector<TestDevice> devices;

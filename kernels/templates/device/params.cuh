@@ -10,9 +10,9 @@ struct alignas(64) TensorMap {
 };
 
 struct GemmParams {
-  TensorMap a_map;    // used where the operand is fed by TMA
+  TensorMap a_map;  // used where the operand is fed by TMA
   TensorMap b_map;
-  TensorMap out_map;  // used where the tile is stored by TMA
+  TensorMap out_map;       // used where the tile is stored by TMA
   const unsigned char* a;  // [m, k] codes, row stride lda
   const unsigned char* b;  // [n, k] codes, row stride ldb
   const void* a_scales;    // [m, ceil(k / group_k)]

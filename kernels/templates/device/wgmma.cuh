@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hopper's warpgroup matrix product for FP8: D[64, N] (fp32 registers) = A[64, 32] * B[N, 32]^T (+ D),
-// both operands in shared memory, K contiguous, 128-byte swizzle. Knows instructions, fences and
-// descriptors (PTX ISA 9.7.15 "wgmma"), nothing of pipelines or scales.
+// Hopper's warpgroup matrix product for FP8: D[64, N] (fp32 registers) = A[64, 32] * B[N, 32]^T (+
+// D), both operands in shared memory, K contiguous, 128-byte swizzle. Knows instructions, fences
+// and descriptors (PTX ISA 9.7.15 "wgmma"), nothing of pipelines or scales.
 #pragma once
 
 #include "device/convert.cuh"
@@ -42,16 +42,15 @@ struct WgmmaTypeName<kE5M2> {
   static constexpr char kText[] = "e5m2";
 };
 
-// Wgmma<N, type of A, type of B>::run(d, a, b, accumulate) issues one product; keep(d), after the wait,
-// tells the compiler that the registers change until there. Accumulator i of a thread is, with w its
-// warp in the warpgroup, l its lane, j = i / 4: row 16 * w + l / 4 + 8 * ((i / 2) % 2), column
-// 8 * j + 2 * (l % 4) + i % 2.
+// Wgmma<N, type of A, type of B>::run(d, a, b, accumulate) issues one product; keep(d), after the
+// wait, tells the compiler that the registers change until there. Accumulator i of a thread is,
+// with w its warp in the warpgroup, l its lane, j = i / 4: row 16 * w + l / 4 + 8 * ((i / 2) % 2),
+// column 8 * j + 2 * (l % 4) + i % 2.
 template <int kN, int kTypeA, int kTypeB>
 struct Wgmma;
 
 // The accumulator operands of N = 8 * c as text (D_c) and as constraints (R_c).
-#define JITGEMM_R(i) \
-  "+f"(d[4 * i]), "+f"(d[4 * i + 1]), "+f"(d[4 * i + 2]), "+f"(d[4 * i + 3])
+#define JITGEMM_R(i) "+f"(d[4 * i]), "+f"(d[4 * i + 1]), "+f"(d[4 * i + 2]), "+f"(d[4 * i + 3])
 #define JITGEMM_D_1 "%0, %1, %2, %3"
 #define JITGEMM_R_1 JITGEMM_R(0)
 #define JITGEMM_D_2 JITGEMM_D_1 ", %4, %5, %6, %7"
@@ -117,21 +116,22 @@ struct Wgmma;
 #define JITGEMM_D_32 JITGEMM_D_31 ", %124, %125, %126, %127"
 #define JITGEMM_R_32 JITGEMM_R_31, JITGEMM_R(31)
 
-#define JITGEMM_WGMMA(n, c, a, b, scale, type_a, type_b)                                         \
-  template <int kTypeA, int kTypeB>                                                              \
-  struct Wgmma<n, kTypeA, kTypeB> {                                                              \
-    static __device__ __forceinline__ void run(float (&d)[n / 2], unsigned long long desc_a,     \
-                                               unsigned long long desc_b, bool accumulate) {     \
-      asm volatile("{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, " scale ", 0;\n"          \
-                   "wgmma.mma_async.sync.aligned.m64n" #n "k32.f32." type_a "." type_b " {"      \
-                   JITGEMM_D_##c "}, " a ", " b ", accumulate, 1, 1;\n}\n"                       \
-                   : JITGEMM_R_##c                                                               \
-                   : "l"(desc_a), "l"(desc_b), "r"(static_cast<int>(accumulate)),                \
-                     "C"(WgmmaTypeName<kTypeA>::kText), "C"(WgmmaTypeName<kTypeB>::kText));      \
-    }                                                                                            \
-    static __device__ __forceinline__ void keep(float (&d)[n / 2]) {                             \
-      asm volatile("" : JITGEMM_R_##c::"memory");                                                \
-    }                                                                                            \
+#define JITGEMM_WGMMA(n, c, a, b, scale, type_a, type_b)                                     \
+  template <int kTypeA, int kTypeB>                                                          \
+  struct Wgmma<n, kTypeA, kTypeB> {                                                          \
+    static __device__ __forceinline__ void run(float (&d)[n / 2], unsigned long long desc_a, \
+                                               unsigned long long desc_b, bool accumulate) { \
+      asm volatile("{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, " scale               \
+                   ", 0;\n"                                                                  \
+                   "wgmma.mma_async.sync.aligned.m64n" #n "k32.f32." type_a "." type_b       \
+                   " {" JITGEMM_D_##c "}, " a ", " b ", accumulate, 1, 1;\n}\n"              \
+                   : JITGEMM_R_##c                                                           \
+                   : "l"(desc_a), "l"(desc_b), "r"(static_cast<int>(accumulate)),            \
+                     "C"(WgmmaTypeName<kTypeA>::kText), "C"(WgmmaTypeName<kTypeB>::kText));  \
+    }                                                                                        \
+    static __device__ __forceinline__ void keep(float (&d)[n / 2]) {                         \
+      asm volatile("" : JITGEMM_R_##c::"memory");                                            \
+    }                                                                                        \
   };
 
 JITGEMM_WGMMA(8, 1, "%4", "%5", "%6", "%7", "%8")

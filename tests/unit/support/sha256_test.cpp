@@ -16,17 +16,17 @@ struct Vector {
 // FIPS 180-2 appendix B and the NIST CAVP byte-oriented short-message vectors.
 TEST(Sha256, GivesThePublishedDigests) {
   const Vector vectors[] = {
-      {"",                                                                  "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
-      {"abc",                                                               "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+      {"",                                                         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+      {"abc",                                                      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
       {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
-       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"                                                                     },
+       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"                                                            },
       {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmn"
        "opq"
-       "rsmnopqrstnopqrstu",                                                                    "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"                                                                                                                   },
-      {std::string(1000000,                                                                   'a'),
+       "rsmnopqrstnopqrstu",                                "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
+      {std::string(1000000,                                        'a'),
        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
-      {"\xd3",  "28969cdfa74a12c82f3bad960b0b000aca2ac329deea5c2328ebc6f2ba9802c1"                                                                   },
-      {"\x11\xaf","5ca7133fa735326081558ac312c620eeca9970d1e70a4b95533d956f072d1f98"},
+      {"\xd3",                                                          "28969cdfa74a12c82f3bad960b0b000aca2ac329deea5c2328ebc6f2ba9802c1"                                                                                                                      },
+      {"\x11\xaf",                                                          "5ca7133fa735326081558ac312c620eeca9970d1e70a4b95533d956f072d1f98"},
   };
   for (const Vector& v : vectors) {
     EXPECT_EQ(to_hex(sha256(v.message)), v.digest) << v.message.size() << " bytes";

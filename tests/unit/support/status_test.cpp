@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/status.h"
 
-#include <gtest/gtest.h>
-
 #include "support/result.h"
+
+#include <gtest/gtest.h>
 
 namespace jitgemm {
 namespace {

@@ -8,7 +8,8 @@
 #include <cuda_fp6.h>
 #endif
 
-extern "C" __global__ void convert_kernel(const float* in, unsigned char* out8, __half* out16, __nv_bfloat16* outb) {
+extern "C" __global__ void convert_kernel(const float* in, unsigned char* out8, __half* out16,
+                                          __nv_bfloat16* outb) {
   const int i = threadIdx.x;
   const float x = in[i];
   const __nv_fp8_e4m3 a(x);

@@ -37,14 +37,19 @@ extern "C" __global__ void memory_kernel(const float4* in, float* out, int* flag
   if (__syncthreads_or(ready)) out[1 + threadIdx.x] = x;
   const unsigned target = static_cast<unsigned>(__cvta_generic_to_shared(&staged[lane]));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(in + lane));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(target), "l"(in + lane), "r"(lane < 7 ? 4 : 0));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(target), "l"(in + lane),
+               "r"(lane < 7 ? 4 : 0));
   asm volatile("cp.async.commit_group;");
   asm volatile("cp.async.wait_group 0;" ::: "memory");
   unsigned r0, r1, r2, r3;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"(target));
+               : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3)
+               : "r"(target));
   float c[4] = {};
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(r0), "r"(r1), "r"(r2), "r"(r3), "r"(r0), "r"(r1));
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(r0), "r"(r1), "r"(r2), "r"(r3), "r"(r0), "r"(r1));
   reinterpret_cast<float4*>(out)[64 + threadIdx.x] = make_float4(c[0], c[1], c[2], c[3]);
 }

@@ -23,11 +23,16 @@ __device__ __noinline__ unsigned long long collatz(unsigned long long n) {
   return steps;
 }
 using Operation = int (*)(int, int);
-__device__ __noinline__ int add_up(int a, int b) { return a + b; }
-__device__ __noinline__ int take_off(int a, int b) { return a - b; }
+__device__ __noinline__ int add_up(int a, int b) {
+  return a + b;
+}
+__device__ __noinline__ int take_off(int a, int b) {
+  return a - b;
+}
 __device__ Operation operations[2] = {add_up, take_off};
 
-extern "C" __global__ void __launch_bounds__(128, 2) scalar_kernel(const float* in, float* out, int n, Pair pair) {
+extern "C" __global__ void __launch_bounds__(128, 2)
+    scalar_kernel(const float* in, float* out, int n, Pair pair) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float value = in[i];
@@ -44,7 +49,8 @@ extern "C" __global__ void __launch_bounds__(128, 2) scalar_kernel(const float* 
   }
   const int integer = __float2int_rn(value);
   int mixed = __popc(integer) + __clz(integer) + __brev(integer) + __ffs(integer);
-  mixed += __byte_perm(integer, i, 0x3210) + __mulhi(integer, i) + __umul24(integer, i) + __dp4a(integer, i, n);
+  mixed += __byte_perm(integer, i, 0x3210) + __mulhi(integer, i) + __umul24(integer, i) +
+           __dp4a(integer, i, n);
   mixed += __funnelshift_l(integer, i, 7) + __sad(integer, i, 3u) + max(min(integer, 5), i);
   long long wide = static_cast<long long>(integer) * n;
   wide += wide / (n + 7) + wide % 13 + collatz(i + 1);
@@ -59,9 +65,11 @@ extern "C" __global__ void __launch_bounds__(128, 2) scalar_kernel(const float* 
 
 extern "C" __global__ void carry_kernel(unsigned* out, const unsigned* in) {
   unsigned lo, hi;
-  asm("{\n\t.reg .u32 t;\n\tadd.cc.u32 %0, %2, %3;\n\taddc.u32 %1, %2, 0;\n\tmad.lo.cc.u32 %0, %2, %3, %0;\n\t"
+  asm("{\n\t.reg .u32 t;\n\tadd.cc.u32 %0, %2, %3;\n\taddc.u32 %1, %2, 0;\n\tmad.lo.cc.u32 %0, %2, "
+      "%3, %0;\n\t"
       "madc.hi.u32 t, %2, %3, %1;\n\tmov.u32 %1, t;\n\t}"
-      : "=&r"(lo), "=&r"(hi) : "r"(in[0]), "r"(in[1]));
+      : "=&r"(lo), "=&r"(hi)
+      : "r"(in[0]), "r"(in[1]));
   unsigned short half;
   asm("{.reg .b16 a,b; mov.b32{a,b},%1;\n add.u16 %0,a,b;}" : "=h"(half) : "r"(lo));
   unsigned bits;
