@@ -13,15 +13,15 @@
 extern "C" {
 #endif
 
-#define COUNTED_FUNCTIONS(X)                                                                     \
-  X(malloc)                                                                                      \
-  X(free)                                                                                        \
-  X(calloc) X(realloc) X(aligned_alloc) X(posix_memalign) X(mmap) X(munmap) X(open) X(open64)    \
-      X(openat) X(fopen) X(fopen64) X(read) X(write) X(close) X(getenv) X(secure_getenv)         \
-          X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_rwlock_rdlock)                \
-              X(pthread_rwlock_wrlock) X(pthread_cond_wait) X(pthread_cond_signal)               \
-                  X(pthread_cond_broadcast) X(pthread_once) X(pthread_create) X(dlopen) X(dlsym) \
-                      X(syscall)
+/* clang-format off */
+#define COUNTED_FUNCTIONS(X)                                                          \
+  X(malloc) X(free) X(calloc) X(realloc) X(aligned_alloc) X(posix_memalign) X(mmap)   \
+  X(munmap) X(open) X(open64) X(openat) X(fopen) X(fopen64) X(read) X(write) X(close) \
+  X(getenv) X(secure_getenv) X(pthread_mutex_lock) X(pthread_mutex_trylock)           \
+  X(pthread_rwlock_rdlock) X(pthread_rwlock_wrlock) X(pthread_cond_wait)              \
+  X(pthread_cond_signal) X(pthread_cond_broadcast) X(pthread_once) X(pthread_create)  \
+  X(dlopen) X(dlsym) X(syscall)
+/* clang-format on */
 
 enum counted_function {
 #define X(name) COUNTED_##name,

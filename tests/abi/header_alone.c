@@ -2,6 +2,9 @@
  *
  * The header compiles alone, twice, and its initialisers are complete. */
 #include <jitgemm/jitgemm.h>
+/* clang-format off: it would drop the second */
+#include <jitgemm/jitgemm.h>
+/* clang-format on */
 
 jitgemm_context_options header_alone_options(void);
 jitgemm_gemm_problem header_alone_problem(void);

@@ -26,18 +26,17 @@ constexpr Result kInvalidContext = 201;
 constexpr Result kInvalidHandle = 400;
 constexpr Result kNotFound = 500;
 
-#define FAKE_CUDA_CALLS(X)                                                                       \
-  X(cuInit)                                                                                      \
-  X(cuDriverGetVersion)                                                                          \
-  X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName)    \
-      X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2)        \
-          X(cuCtxPushCurrent_v2) X(cuCtxPopCurrent_v2) X(cuLibraryLoadData) X(cuLibraryUnload)   \
-              X(cuLibraryGetKernel) X(cuKernelGetFunction) X(cuKernelSetAttribute) X(cuFuncLoad) \
-                  X(cuLaunchKernelEx) X(cuTensorMapEncodeTiled) X(cuMemAlloc_v2) X(cuMemFree_v2) \
-                      X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemsetD8_v2)                     \
-                          X(cuPointerGetAttribute) X(cuStreamSynchronize) X(cuStreamIsCapturing) \
-                              X(cuEventCreate) X(cuEventDestroy_v2) X(cuEventRecord)             \
-                                  X(cuEventSynchronize) X(cuEventElapsedTime)
+// clang-format off
+#define FAKE_CUDA_CALLS(X)                                                                  \
+  X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGetCount) \
+  X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain)     \
+  X(cuDevicePrimaryCtxRelease_v2) X(cuCtxPushCurrent_v2) X(cuCtxPopCurrent_v2)              \
+  X(cuLibraryLoadData) X(cuLibraryUnload) X(cuLibraryGetKernel) X(cuKernelGetFunction)      \
+  X(cuKernelSetAttribute) X(cuFuncLoad) X(cuLaunchKernelEx) X(cuTensorMapEncodeTiled)       \
+  X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemsetD8_v2)   \
+  X(cuPointerGetAttribute) X(cuStreamSynchronize) X(cuStreamIsCapturing) X(cuEventCreate)   \
+  X(cuEventDestroy_v2) X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime)
+// clang-format on
 
 enum Call {
 #define X(name) k_##name,
