@@ -189,9 +189,8 @@ typedef int32_t jitgemm_dtype;
 #define JITGEMM_SCALE_MAJOR_COLUMN 1 /* rows contiguous */
 
 #define JITGEMM_SCALE_VALUES_ANY 0 /* applied exactly */
-#define JITGEMM_SCALE_VALUES_POWER_OF_TWO                 \
-  1 /* a promise: positive powers of two, 2^-127 to 2^127 \
-     */
+/* A promise: every scale is a positive power of two, 2^-127 to 2^127. */
+#define JITGEMM_SCALE_VALUES_POWER_OF_TWO 1
 
 #define JITGEMM_M_EXACT 0 /* m is a constant of the kernel: one kernel an m */
 #define JITGEMM_M_CLASS 1 /* one kernel a class of m; at most 32 classes up to 16384 */
