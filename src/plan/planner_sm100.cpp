@@ -114,8 +114,7 @@ int most_stages(const Choice& c, const PlannerInput& input) {
 bool split_fits(const GemmProblem& p, int split) {
   const int64_t steps = ceil_div(p.k, kStep);
   const int64_t unit = std::lcm<int64_t>(kTileK / kStep, p.group_k / kStep);
-  const int64_t each = ceil_div(ceil_div(steps, unit), split) * unit;
-  return (split - 1) * each < steps;
+  return split <= ceil_div(steps, unit);
 }
 
 double feed_cycles(Feed feed, double bytes) {
@@ -375,9 +374,11 @@ Result<GemmPlan> plan_sm100(const PlannerInput& input) {
   if (list.empty()) {
     return unsupported(
         "overrides: no kernel has that combination; tiles are 128 x 16..256 or, with swapped "
-        "operands, 16..128 x 128, in steps of 16; clusters of 2 need TMA-legal rows; k is split 2, "
-        "4 "
-        "or 8 ways for swapped operands");
+        "operands, 16..128 x 128, in steps of 16 (narrower where each column has a scale of its "
+        "own "
+        "or rows are illegal for TMA); clusters of 2 need TMA-legal rows; k is split 2, 4 or 8 "
+        "ways "
+        "for swapped operands");
   }
   // Among equals the first: fewer CTAs a cluster, narrower tiles.
   const Choice best =

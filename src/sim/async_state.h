@@ -52,7 +52,7 @@ struct AsyncWarpState {
   EventTime after_thread_sync = 0;    // last tcgen05.fence::after_thread_sync
   EventTime before_thread_sync = 0;   // last fence::before_thread_sync; tcgen05.commit implies one
   EventTime mbarrier_init_fence = 0;  // last fence.mbarrier_init
-  std::vector<AsyncId> tcgen05;       // operations issued and not yet committed
+  std::vector<AsyncId> tcgen05;       // operations issued; complete ones go at the next commit
   std::vector<TensorRegion> loads;    // of tcgen05.ld before wait::ld
   std::vector<TensorRegion> stores;   // of tcgen05.st before wait::st
   std::vector<std::pair<Operand, LaneMask>> load_registers;

@@ -245,8 +245,11 @@ Step exec_commit(Warp& w, const Op& op, LaneMask active) {
     commit.name = kCommitName;
     commit.origin = w.origin(op, static_cast<int32_t>(lane));
     commit.cta_rank = w.cta.rank;
-    commit.after = std::move(w.async_state->tcgen05);
-    w.async_state->tcgen05.clear();
+    // All the prior operations, those of earlier commits included (PTX ISA 9.7.16.12
+    // tcgen05.commit): two commits in a row wait for the same work.
+    std::erase_if(w.async_state->tcgen05,
+                  [&](AsyncId earlier) { return cluster.engine.is_complete(earlier); });
+    commit.after = w.async_state->tcgen05;
     commit.complete = [targets, offset = place.offset, origin = commit.origin](Cluster& c) {
       for (Cta* target : targets) mbarrier_arrive(c, *target, offset, 1, origin);
     };

@@ -39,8 +39,7 @@ struct Geometry {
   // A split of K begins at a stage and at a scale block alike.
   static constexpr int kSplitUnit =
       kStepsPerStage / gcd(kStepsPerStage, kStepsPerGroup) * kStepsPerGroup;
-  static constexpr int kStepsPerSplit =
-      ceil_div(ceil_div(kSteps, kSplitUnit), Spec::kSplitK) * kSplitUnit;
+  static constexpr int kSplitUnits = ceil_div(kSteps, kSplitUnit);
 
   static_assert(Spec::kTileK == 128, "a stage is one 128-byte swizzled row");
   static_assert((kSwap ? Spec::kTileN : Spec::kTileM) == kLanes, "a CTA has 128 lanes");
@@ -53,7 +52,7 @@ struct Geometry {
   static_assert(Spec::kCluster == kPair * Spec::kSplitK,
                 "a cluster is one pair, or the CTAs that split K between them");
   static_assert(Spec::kSplitK == 1 || kPair == 1, "a pair doesn't split K");
-  static_assert((Spec::kSplitK - 1) * kStepsPerSplit < kSteps, "every split has work");
+  static_assert(Spec::kSplitK <= kSplitUnits, "every split has work");
 };
 
 __device__ __forceinline__ int problem_m(const GemmParams& p) {
@@ -107,8 +106,8 @@ struct StepRange {
 
 __device__ __forceinline__ StepRange step_range(int rank) {
   if constexpr (Spec::kSplitK == 1) return {0, Geometry::kSteps};
-  const int begin = rank * Geometry::kStepsPerSplit;
-  const int end = begin + Geometry::kStepsPerSplit;
+  const int begin = rank * Geometry::kSplitUnits / Spec::kSplitK * Geometry::kSplitUnit;
+  const int end = (rank + 1) * Geometry::kSplitUnits / Spec::kSplitK * Geometry::kSplitUnit;
   return {begin, end < Geometry::kSteps ? end : Geometry::kSteps};
 }
 
