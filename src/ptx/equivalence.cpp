@@ -49,12 +49,7 @@ bool same_function(const Module& ma, const Function& a, const Module& mb, const 
          same_parameters(a.parameters, b.parameters) &&
          std::equal(a.registers.begin(), a.registers.end(), b.registers.begin(), b.registers.end(),
                     [](const Register& x, const Register& y) { return x.type == y.type; }) &&
-         std::equal(a.prototypes.begin(), a.prototypes.end(), b.prototypes.begin(),
-                    b.prototypes.end(),
-                    [](const CallPrototype& x, const CallPrototype& y) {
-                      return x.returns == y.returns && x.parameters == y.parameters &&
-                             x.noreturn == y.noreturn;
-                    }) &&
+         a.prototypes == b.prototypes &&
          std::equal(a.shared.begin(), a.shared.end(), b.shared.begin(), b.shared.end(),
                     [](const SharedPlacement& x, const SharedPlacement& y) {
                       return x.symbol == y.symbol && x.offset == y.offset;

@@ -158,10 +158,22 @@ struct SharedPlacement {
   uint32_t offset = 0;  // from the CTA's shared window; dynamic arrays all start at shared_size
 };
 
+// A parameter of a call prototype, which has no name.
+struct FormalParameter {
+  bool in_register = false;
+  Type type = Type::kNone;  // of one element
+  uint64_t size = 0;        // bytes
+  uint32_t align = 1;
+  friend bool operator==(const FormalParameter&, const FormalParameter&) = default;
+};
+
 struct CallPrototype {
-  uint32_t returns = 0;
+  uint32_t returns = 0;  // how many
   uint32_t parameters = 0;
   bool noreturn = false;
+  std::vector<FormalParameter> return_list;
+  std::vector<FormalParameter> parameter_list;
+  friend bool operator==(const CallPrototype&, const CallPrototype&) = default;
 };
 
 struct Function {

@@ -291,14 +291,24 @@ class Parser {
     return ok_status();
   }
 
-  Status prototype(CallPrototype& out) {
+  Status formal_parameters(std::vector<FormalParameter>& out) {
     std::vector<SyntaxVariable> list;
     if (cursor_.peek().is("(")) JITGEMM_TRY(parse_parameter_list(cursor_, list));
-    out.returns = static_cast<uint32_t>(list.size());
+    for (const SyntaxVariable& variable : list) {
+      const auto element =
+          static_cast<uint32_t>(type_bits(variable.type) + 7) / 8 * variable.vector;
+      out.push_back({variable.space == Space::kNone, variable.type, element * variable.elements,
+                     variable.align != 0 ? variable.align : element});
+    }
+    return ok_status();
+  }
+
+  Status prototype(CallPrototype& out) {
+    JITGEMM_TRY(formal_parameters(out.return_list));
     JITGEMM_TRY(status_of(cursor_.expect_identifier("'_' of a prototype")));
-    list.clear();
-    if (cursor_.peek().is("(")) JITGEMM_TRY(parse_parameter_list(cursor_, list));
-    out.parameters = static_cast<uint32_t>(list.size());
+    JITGEMM_TRY(formal_parameters(out.parameter_list));
+    out.returns = static_cast<uint32_t>(out.return_list.size());
+    out.parameters = static_cast<uint32_t>(out.parameter_list.size());
     while (cursor_.peek().kind == TokenKind::kDotWord) {
       Function directives;
       JITGEMM_TRY(function_directive(directives));

@@ -132,6 +132,10 @@ class Printer {
   std::string module_text() {
     put(".version {}.{}\n.target {}\n.address_size {}\n\n", module_.version_major,
         module_.version_minor, module_.target, module_.address_size);
+    if (needs_prototypes()) {
+      for (const Function& function : module_.functions) prototype_of(function);
+      put("\n");
+    }
     for (uint32_t i = 0; i < module_.symbols.size(); ++i) {
       if (module_.symbols[i].function == kNoIndex) variable(i, "");
     }
@@ -234,9 +238,22 @@ class Printer {
     if (function.blocksareclusters) put("\n.blocksareclusters");
   }
 
-  void function_text(uint32_t index) {
-    const Function& function = module_.functions[index];
-    names_.enter(function);
+  // PTX wants a function declared before its address or a call; all are then, to keep their order.
+  bool needs_prototypes() const {
+    for (const Symbol& symbol : module_.symbols) {
+      for (const Relocation& relocation : symbol.relocations) {
+        if (relocation.is_function) return true;
+      }
+    }
+    for (uint32_t i = 0; i < module_.functions.size(); ++i) {
+      for (const uint32_t callee : module_.functions[i].callees) {
+        if (callee > i) return true;
+      }
+    }
+    return false;
+  }
+
+  void header(const Function& function) {
     put("\n{}{} ", linkage_word(function.linkage), function.is_entry ? ".entry" : ".func");
     if (!function.returns.empty()) {
       parameter_list(function.returns, function);
@@ -244,6 +261,19 @@ class Printer {
     }
     put("{}", function.name);
     parameter_list(function.parameters, function);
+  }
+
+  void prototype_of(const Function& function) {
+    names_.enter(function);
+    header(function);
+    if (function.noreturn) put("\n.noreturn");
+    put(";");
+  }
+
+  void function_text(uint32_t index) {
+    const Function& function = module_.functions[index];
+    names_.enter(function);
+    header(function);
     directives(function);
     if (function.is_declaration) {
       put(";\n");
@@ -271,15 +301,28 @@ class Printer {
     for (size_t i = 0; i < function.prototypes.size(); ++i) prototype(i, function.prototypes[i]);
   }
 
+  void formal_list(const std::vector<FormalParameter>& list) {
+    put("(");
+    for (size_t i = 0; i < list.size(); ++i) {
+      const FormalParameter& formal = list[i];
+      if (i > 0) put(", ");
+      if (formal.in_register) {
+        put(".reg .{} _", type_name(formal.type));
+        continue;
+      }
+      put(".param .align {} .{} _", formal.align, type_name(formal.type));
+      const uint64_t element = static_cast<uint64_t>(type_bits(formal.type) + 7) / 8;
+      if (formal.size != element) put("[{}]", formal.size / element);
+    }
+    put(")");
+  }
+
   void prototype(size_t index, const CallPrototype& prototype) {
-    const auto list = [](uint32_t count) {
-      std::string text;
-      for (uint32_t i = 0; i < count; ++i) text += i == 0 ? ".param .b64 _" : ", .param .b64 _";
-      return fmt::format("({})", text);
-    };
-    put("  $prototype{}: .callprototype {} _ {}{};\n", index,
-        prototype.returns > 0 ? list(prototype.returns) : "", list(prototype.parameters),
-        prototype.noreturn ? " .noreturn" : "");
+    put("  $prototype{}: .callprototype ", index);
+    if (prototype.returns > 0) formal_list(prototype.return_list);
+    put(" _ ");
+    formal_list(prototype.parameter_list);
+    put("{};\n", prototype.noreturn ? " .noreturn" : "");
   }
 
   void body(const Function& function) {

@@ -134,6 +134,9 @@ TEST(Resolver, CallsPassThroughParamSpace) {
   EXPECT_EQ(indirect[1].kind, OperandKind::kRegister);
   EXPECT_EQ(indirect[3].kind, OperandKind::kPrototype);
   EXPECT_EQ(k.prototypes[0].parameters, 2u);
+  EXPECT_EQ(k.prototypes[0].parameter_list[0].size, 12u);
+  EXPECT_EQ(k.prototypes[0].parameter_list[0].align, 8u);
+  EXPECT_EQ(k.prototypes[0].parameter_list[1].type, Type::kB16);
 }
 
 TEST(Resolver, InitialisedDataAndAddressesOfSymbols) {
