@@ -134,6 +134,15 @@ TEST(Tcgen05, OperationsTakeEffectInOrderOfIssue) {
   expect_product(run(kernel), -1);
 }
 
+// PTX ISA 9.7.16.12: a commit tracks all prior operations of the thread, also those that an earlier
+// commit tracks. Kernels release a stage and hand over the accumulator with two commits in a row.
+TEST(Tcgen05, SecondOfTwoCommitsTracksTheSameOperations) {
+  Kernel kernel;
+  kernel.commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r1];\n" +
+                  kernel.commit;
+  for (uint64_t seed = 0; seed < 24; ++seed) expect_product(run(kernel, Numerics::kExact, seed));
+}
+
 // A second product into cells that other warps have loaded.
 TEST(Tcgen05, OverwritingLoadedCellsNeedsBothFences) {
   const auto outcome = [](const std::string& before, const std::string& after) {
