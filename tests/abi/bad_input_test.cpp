@@ -534,6 +534,15 @@ TEST(BadDevice, DriverThatCannotBeOpenedIsNamed) {
          "cuInit: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected", "no device");
 }
 
+TEST(Environment, NamesTheDriverUnlessAnOptionDoes) {
+  setenv("JITGEMM_DRIVER", JITGEMM_FAKE_CUDA, 1);
+  jitgemm_context_options options = memory_options();
+  EXPECT_EQ(open_device(options, "cuda:0", JITGEMM_ARCH_SM_90A), JITGEMM_STATUS_OK);
+  options.driver_library = "/nonexistent/libcuda.so.1";
+  EXPECT_EQ(open_device(options, "cuda:0", 0), JITGEMM_STATUS_NO_DRIVER);
+  unsetenv("JITGEMM_DRIVER");
+}
+
 TEST(BadDevice, FailuresWhileOpeningNameTheCall) {
   const struct {
     const char* fail;

@@ -6,6 +6,7 @@
 #include "fake_driver/fake_cuda.h"
 
 #include <atomic>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -95,6 +96,54 @@ TEST(Threads, CompileOneKernelOnceForAll) {
     jitgemm_operation_release(operation);
   }
   EXPECT_EQ(compiles, 1);
+  jitgemm_device_release(device);
+  jitgemm_context_release(context);
+}
+
+// out[i, j] = k * (i + 1) for a row i of (i + 1)s and ones in b; small integers, so exact.
+TEST(Threads, LaunchOnOneSimulator) {
+  constexpr int kN = 64;
+  constexpr int kK = 128;
+  const jitgemm_context_options options = memory_options();
+  jitgemm_context* context = nullptr;
+  jitgemm_device* device = nullptr;
+  JITGEMM_ASSERT_OK(jitgemm_context_create(&options, &context));
+  JITGEMM_ASSERT_OK(jitgemm_device_open(context, "sim", JITGEMM_ARCH_SM_100A, &device));
+  std::atomic<int> wrong{0};
+  const auto work = [&](int thread) {
+    const int m = 1 + thread % 2 * 3;  // two problems, each for half of the threads
+    jitgemm_gemm_problem problem = JITGEMM_GEMM_PROBLEM_INIT;
+    problem.m = m;
+    problem.n = kN;
+    problem.k = kK;
+    problem.out_dtype = JITGEMM_F32;
+    alignas(16) unsigned char a[4][kK];
+    alignas(16) unsigned char b[kN][kK];
+    alignas(16) float out[4][kN] = {};
+    const float scales[4] = {1, 1, 1, 1};
+    const unsigned char small_integers[4] = {0x38, 0x40, 0x44, 0x48};  // 1, 2, 3, 4 as F8_E4M3
+    for (int i = 0; i < 4; ++i) std::memset(a[i], small_integers[i], kK);
+    std::memset(b, small_integers[0], sizeof(b));
+    jitgemm_gemm_arguments arguments = JITGEMM_GEMM_ARGUMENTS_INIT;
+    arguments.a = a;
+    arguments.b = b;
+    arguments.a_scales = scales;
+    arguments.b_scales = scales;
+    arguments.out = out;
+    arguments.m = m;
+    jitgemm_operation* operation = nullptr;
+    if (jitgemm_gemm_prepare(device, &problem, &operation) != JITGEMM_STATUS_OK ||
+        jitgemm_gemm_launch(operation, &arguments, nullptr) != JITGEMM_STATUS_OK)
+      ++wrong;
+    jitgemm_operation_release(operation);
+    for (int i = 0; i < m; ++i) {
+      for (int j = 0; j < kN; ++j) wrong += out[i][j] == static_cast<float>(kK * (i + 1)) ? 0 : 1;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) threads.emplace_back(work, thread);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
   jitgemm_device_release(device);
   jitgemm_context_release(context);
 }

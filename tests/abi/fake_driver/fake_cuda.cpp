@@ -457,7 +457,7 @@ FAKE_CUDA_API Result cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, 
                                             const uint32_t* box, const uint32_t* element_strides,
                                             int interleave, int swizzle, int l2_promotion,
                                             int out_of_bounds_fill) {
-  ENTER(cuTensorMapEncodeTiled);
+  ENTER_WITH_CONTEXT(cuTensorMapEncodeTiled);
   if (map == nullptr || reinterpret_cast<uintptr_t>(map) % 64 != 0) return kInvalidValue;
   const uint64_t element = element_bytes(type);
   if (element == 0 || rank < 1 || rank > 5) return kInvalidValue;
