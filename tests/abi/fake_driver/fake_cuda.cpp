@@ -95,6 +95,7 @@ struct Library {
   const char* image;
   size_t bytes;
   Kernel kernel;
+  Library* next;
 };
 struct Context {
   int device;
@@ -112,6 +113,10 @@ std::atomic<int> failures[kCalls];
 
 Context contexts[kMaxDevices] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
 std::atomic<int64_t> allocations{0};
+
+// As a driver's, libraries that are never unloaded are no leaks.
+std::atomic_flag libraries_flag = ATOMIC_FLAG_INIT;
+Library* libraries = nullptr;  // under libraries_flag
 
 std::atomic_flag ring_flag = ATOMIC_FLAG_INIT;
 uint64_t launch_count = 0;              // under ring_flag
@@ -354,12 +359,22 @@ FAKE_CUDA_API Result cuLibraryLoadData(void** library, const void* code, int* /*
   std::memcpy(copy, image, loaded->bytes);
   loaded->image = copy;
   *library = loaded;
+  const SpinScope scope(libraries_flag);
+  loaded->next = libraries;
+  libraries = loaded;
   return kSuccess;
 }
 
 FAKE_CUDA_API Result cuLibraryUnload(void* library) {
   ENTER(cuLibraryUnload);
   auto* loaded = static_cast<Library*>(library);
+  {
+    const SpinScope scope(libraries_flag);
+    Library** link = &libraries;
+    while (*link != nullptr && *link != loaded) link = &(*link)->next;
+    if (*link == nullptr) return kInvalidHandle;
+    *link = loaded->next;
+  }
   loaded->kernel.magic = 0;
   delete[] loaded->image;
   delete loaded;
