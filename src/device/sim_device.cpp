@@ -68,6 +68,7 @@ SimDevice::SimDevice(Arch arch, const SimDeviceOptions& options) {
       options.numerics.value_or(hopper ? sim::Numerics::kHopper : sim::Numerics::kExact);
   options_.seed = options.seed;
   options_.sanitize = options.sanitize;
+  if (options.step_limit != 0) options_.step_limit = options.step_limit;
   options_.threads =
       options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   info_.name = "sim";

@@ -17,6 +17,7 @@ struct SimDeviceOptions {
   uint64_t seed = 0;
   uint32_t threads = 0;  // 0: one a core
   bool sanitize = true;
+  uint64_t step_limit = 0;  // warp instructions of a launch; 0: the simulator's default
 };
 
 class SimDevice final : public Device {
