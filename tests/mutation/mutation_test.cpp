@@ -78,6 +78,9 @@ std::vector<Kernel> kernels() {
   few_rows.k = 2048;
   GemmProblem blackwell = hopper;
   blackwell.arch = Arch::kSm100a;
+  blackwell.m = 64;
+  blackwell.n = 128;
+  blackwell.k = 1792;
   GemmProblem scaled = blackwell;
   scaled.scale_values = ScaleValues::kPowerOfTwo;
   return {
@@ -86,6 +89,10 @@ std::vector<Kernel> kernels() {
       {"sm100",         blackwell, 0.5},
       {"sm100_mx",      scaled,    0.5}
   };
+}
+
+void PrintTo(const Kernel& kernel, std::ostream* out) {
+  *out << kernel.name;
 }
 
 class Mutation : public testing::TestWithParam<Kernel> {};
@@ -133,7 +140,7 @@ TEST_P(Mutation, DeletedSynchronisationIsNoticed) {
   ASSERT_TRUE(round_values(reference, kernel.problem.out_dtype).ok());
 
   std::vector<std::unique_ptr<SimDevice>> devices;
-  for (const uint64_t seed : {0, 1, 2}) {
+  for (const uint64_t seed : {0, 1}) {
     SimDeviceOptions options;
     options.seed = seed;
     options.step_limit = 20'000'000;
@@ -167,10 +174,11 @@ TEST_P(Mutation, DeletedSynchronisationIsNoticed) {
   EXPECT_GE(share, kernel.floor);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Mutation, testing::ValuesIn(kernels()),
-                         [](const testing::TestParamInfo<Kernel>& info) {
-                           return std::string(info.param.name);
-                         });
+std::string kernel_name(const testing::TestParamInfo<Kernel>& kernel) {
+  return kernel.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Mutation, testing::ValuesIn(kernels()), kernel_name);
 
 }  // namespace
 }  // namespace jitgemm
