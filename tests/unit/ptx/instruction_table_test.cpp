@@ -91,7 +91,8 @@ TEST(InstructionTable, NoTextFitsTwoRows) {
   size_t texts = 0;
   for (size_t i = 0; i < table().size(); ++i) {
     for (const FormExample& example : examples_of(table().form(i))) {
-      const auto syntax = parse(example.module());
+      const std::string text = example.module();  // the syntax tree refers to it
+      const auto syntax = parse(text);
       ASSERT_TRUE(syntax) << example.instruction << ": " << syntax.error().message();
       const SyntaxInstruction& instruction = syntax->functions[1].instructions[0];
       std::vector<size_t> readings;
