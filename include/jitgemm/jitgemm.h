@@ -187,6 +187,10 @@ typedef int32_t jitgemm_dtype;
 
 #define JITGEMM_SCALE_MAJOR_ROW 0    /* blocks of k contiguous */
 #define JITGEMM_SCALE_MAJOR_COLUMN 1 /* rows contiguous */
+/* F8_E8M0 only: the bytes of four blocks of k of a row in one 32-bit word, the lowest block in the
+ * lowest byte; words of one column contiguous. Distances count words; dense columns are a multiple
+ * of four words long. Blocks beyond k may hold anything. */
+#define JITGEMM_SCALE_MAJOR_PACKED 2
 
 #define JITGEMM_SCALE_VALUES_ANY 0 /* applied exactly */
 /* A promise: every scale is a positive power of two, 2^-127 to 2^127. */
@@ -292,6 +296,128 @@ JITGEMM_API jitgemm_status jitgemm_gemm_launch(const jitgemm_operation* operatio
  */
 JITGEMM_API jitgemm_status jitgemm_gemm_check_scales(const jitgemm_operation* operation,
                                                      const jitgemm_gemm_arguments* arguments);
+
+/* ---- Grouped products: group_gemm_fp8_nt_groupwise ---------------------------------------------
+ *
+ * Several products that share one launch: each group g has a b and b_scales of its own, and rows
+ * of a and out.
+ *
+ *   out[i,j] = sum over kb of
+ *       dot(a[i,kb], b[g,j,kb]) * (a_scales[i,kb] * b_scales[g, j / group_n, kb])
+ *
+ * b is [groups,n,k], b_scales [groups, ceil(n / group_n), ceil(k / group_k)]. Which rows are in
+ * group g is known on the device only: it is read from 32-bit integers in device memory when the
+ * kernel runs, so that a captured graph may be replayed with other contents. Per layout:
+ *
+ *   ROW_INDICES   [m] the group of each row, -1 for none. Any order; groups may be missing, may
+ *                 come back, may change with every row; nothing needs to be aligned or padded. Runs
+ *                 that begin at multiples of a tile's rows are fastest.
+ *   END_OFFSETS   [groups] where each group's rows end; they begin where the group before ended,
+ *                 rounded up to a multiple of row_alignment.
+ *   ROW_POINTERS  [groups + 1] where each group's rows begin; the last is where they end.
+ *   MASKED        [groups] how many rows of each group are in use. Here every group has m rows: a
+ *                 is [groups,m,k], out [groups,m,n], a_scales [groups, m, ceil(k / group_k)].
+ *
+ * Rows of no group are not written (see zero_ungrouped) and their operands never matter. An index
+ * that is no group is taken as -1, a bound outside of [0, m] as the nearest in it: nothing is ever
+ * read or written out of bounds, whatever the integers are. A group without rows costs nothing.
+ *
+ * Rounding is that of block_scaled_mm. A row's bits depend on neither its place nor other rows,
+ * unless the plan says that it splits k.
+ */
+
+#define JITGEMM_GROUPS_ROW_INDICES 1
+#define JITGEMM_GROUPS_END_OFFSETS 2
+#define JITGEMM_GROUPS_ROW_POINTERS 3
+#define JITGEMM_GROUPS_MASKED 4
+#define JITGEMM_GROUPS_COLUMNS 5 /* groups along k: UNSUPPORTED */
+
+typedef struct jitgemm_grouped_gemm_problem {
+  size_t struct_size;
+  int64_t m;          /* rows of a and out; MASKED: of each group; as in jitgemm_gemm_problem */
+  int64_t n;          /* rows of each group's b */
+  int64_t k;          /* columns of a and b */
+  int64_t groups;     /* 1 or more */
+  int64_t expected_m; /* rows of an average group, for the choice of tiles only; 0: unknown */
+  int64_t lda;        /* elements between rows of a; 0 is k */
+  int64_t ldb;        /* elements between rows of b; 0 is k */
+  int64_t ldo;        /* elements between rows of out; 0 is n */
+  int64_t a_scale_ld; /* as in jitgemm_gemm_problem */
+  int64_t b_scale_ld;
+  int64_t a_group_stride;       /* MASKED: elements between groups of a; 0: dense. Others: 0 */
+  int64_t b_group_stride;       /* elements between groups of b; 0: n times ldb */
+  int64_t out_group_stride;     /* MASKED: elements between groups of out; 0: dense. Others: 0 */
+  int64_t a_scale_group_stride; /* MASKED: elements between groups of a_scales; 0: dense */
+  int64_t b_scale_group_stride; /* elements between groups of b_scales; 0: dense */
+  int32_t layout;               /* JITGEMM_GROUPS_* */
+  jitgemm_dtype a_dtype;        /* F8_E4M3 (default) or F8_E5M2 */
+  jitgemm_dtype b_dtype;        /* F8_E4M3 (default) or F8_E5M2 */
+  jitgemm_dtype scale_dtype;    /* F32 (default) or F8_E8M0, for both operands */
+  jitgemm_dtype out_dtype;      /* BF16 (default), F16 or F32 */
+  int32_t group_n;              /* rows of b that share a scale; 0 is 128 */
+  int32_t group_k;              /* columns that share a scale, a multiple of 32; 0 is 128 */
+  int32_t a_scale_major;        /* JITGEMM_SCALE_MAJOR_* */
+  int32_t b_scale_major;        /* JITGEMM_SCALE_MAJOR_* */
+  int32_t scale_values;         /* JITGEMM_SCALE_VALUES_* */
+  int32_t m_policy;             /* JITGEMM_M_*; kernels never depend on m, only tiles do */
+  int32_t alignment;            /* bytes, a power of two, of a, b and out; 0 is 16 */
+  /* END_OFFSETS: see there; 0 is 1. ROW_INDICES: runs usually begin at multiples of it, a hint; 0
+   * is 128. Others: 0 */
+  int32_t row_alignment;
+  int32_t zero_ungrouped;  /* ROW_INDICES: 1 zeroes the rows of out that are in no group */
+  int32_t count_invalid;   /* 1: out-of-range integers are counted, see invalid_count */
+  int32_t batch_invariant; /* 1: as in jitgemm_gemm_problem */
+} jitgemm_grouped_gemm_problem;
+
+#define JITGEMM_GROUPED_GEMM_PROBLEM_INIT                                                          \
+  {                                                                                                \
+    sizeof(jitgemm_grouped_gemm_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                         \
+  }
+
+/* As jitgemm_gemm_plan, jitgemm_gemm_compile, jitgemm_gemm_prepare and jitgemm_gemm_find. The
+ * operation is described, asked for its workspace and released like any other. */
+JITGEMM_API jitgemm_status jitgemm_grouped_gemm_plan(const jitgemm_grouped_gemm_problem* problem,
+                                                     int32_t arch, char* text, size_t* length);
+JITGEMM_API jitgemm_status jitgemm_grouped_gemm_compile(jitgemm_context* context,
+                                                        const jitgemm_grouped_gemm_problem* problem,
+                                                        int32_t arch);
+JITGEMM_API jitgemm_status jitgemm_grouped_gemm_prepare(jitgemm_device* device,
+                                                        const jitgemm_grouped_gemm_problem* problem,
+                                                        jitgemm_operation** operation);
+JITGEMM_API jitgemm_status jitgemm_grouped_gemm_find(jitgemm_device* device,
+                                                     const jitgemm_grouped_gemm_problem* problem,
+                                                     void* stream, jitgemm_operation** operation);
+
+typedef struct jitgemm_grouped_gemm_arguments {
+  size_t struct_size;
+  const void* a;
+  const void* b;
+  const void* a_scales;
+  const void* b_scales;
+  const int32_t* group_rows; /* the layout's integers, on the device */
+  void* out;
+  int64_t m; /* under M_EXACT the problem's m; 0 launches nothing */
+  /* With count_invalid: where the kernel adds, atomically, how many integers were out of range. It
+   * is not cleared first. Otherwise NULL. */
+  uint32_t* invalid_count;
+  void* workspace;
+  uint64_t workspace_bytes;
+  uint32_t flags; /* JITGEMM_LAUNCH_* */
+  uint32_t reserved;
+} jitgemm_grouped_gemm_arguments;
+
+#define JITGEMM_GROUPED_GEMM_ARGUMENTS_INIT \
+  { sizeof(jitgemm_grouped_gemm_arguments), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* As jitgemm_gemm_launch, for an operation of a grouped problem. One kernel, no host reads. */
+JITGEMM_API jitgemm_status
+jitgemm_grouped_gemm_launch(const jitgemm_operation* operation,
+                            const jitgemm_grouped_gemm_arguments* arguments, void* stream);
+
+/* As jitgemm_gemm_check_scales. */
+JITGEMM_API jitgemm_status jitgemm_grouped_gemm_check_scales(
+    const jitgemm_operation* operation, const jitgemm_grouped_gemm_arguments* arguments);
 
 #ifdef __cplusplus
 }

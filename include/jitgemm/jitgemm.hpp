@@ -62,6 +62,16 @@ struct GemmProblem : jitgemm_gemm_problem {
 struct GemmArguments : jitgemm_gemm_arguments {
   GemmArguments() : jitgemm_gemm_arguments() { struct_size = sizeof(jitgemm_gemm_arguments); }
 };
+struct GroupedGemmProblem : jitgemm_grouped_gemm_problem {
+  GroupedGemmProblem() : jitgemm_grouped_gemm_problem() {
+    struct_size = sizeof(jitgemm_grouped_gemm_problem);
+  }
+};
+struct GroupedGemmArguments : jitgemm_grouped_gemm_arguments {
+  GroupedGemmArguments() : jitgemm_grouped_gemm_arguments() {
+    struct_size = sizeof(jitgemm_grouped_gemm_arguments);
+  }
+};
 
 namespace detail {
 
@@ -96,6 +106,9 @@ class Context {
   // Compiles the problem's kernel into the cache, unless it is there. Needs no device.
   void compile(const jitgemm_gemm_problem& problem, std::int32_t arch) const {
     check(jitgemm_gemm_compile(get(), &problem, arch));
+  }
+  void compile(const jitgemm_grouped_gemm_problem& problem, std::int32_t arch) const {
+    check(jitgemm_grouped_gemm_compile(get(), &problem, arch));
   }
 
   jitgemm_context* get() const noexcept { return handle_.get(); }
@@ -172,6 +185,11 @@ class Operation {
     check(jitgemm_gemm_prepare(device.get(), &problem, &handle));
     handle_.reset(handle);
   }
+  Operation(const Device& device, const jitgemm_grouped_gemm_problem& problem) {
+    jitgemm_operation* handle = nullptr;
+    check(jitgemm_grouped_gemm_prepare(device.get(), &problem, &handle));
+    handle_.reset(handle);
+  }
 
   // The operation that was prepared for this problem on this device. If there is none, the error's
   // status is CAPTURE_NOT_READY when the stream is being captured, else NOT_READY.
@@ -179,6 +197,12 @@ class Operation {
                         void* stream = nullptr) {
     jitgemm_operation* handle = nullptr;
     check(jitgemm_gemm_find(device.get(), &problem, stream, &handle));
+    return Operation(handle);
+  }
+  static Operation find(const Device& device, const jitgemm_grouped_gemm_problem& problem,
+                        void* stream = nullptr) {
+    jitgemm_operation* handle = nullptr;
+    check(jitgemm_grouped_gemm_find(device.get(), &problem, stream, &handle));
     return Operation(handle);
   }
 
@@ -197,9 +221,15 @@ class Operation {
   void launch(const jitgemm_gemm_arguments& arguments, void* stream = nullptr) const {
     check(jitgemm_gemm_launch(get(), &arguments, stream));
   }
+  void launch(const jitgemm_grouped_gemm_arguments& arguments, void* stream = nullptr) const {
+    check(jitgemm_grouped_gemm_launch(get(), &arguments, stream));
+  }
   // A debugging aid: copies fp32 scales to the host and looks at each.
   void check_scales(const jitgemm_gemm_arguments& arguments) const {
     check(jitgemm_gemm_check_scales(get(), &arguments));
+  }
+  void check_scales(const jitgemm_grouped_gemm_arguments& arguments) const {
+    check(jitgemm_grouped_gemm_check_scales(get(), &arguments));
   }
 
   jitgemm_operation* get() const noexcept { return handle_.get(); }
@@ -214,6 +244,11 @@ class Operation {
 inline std::string plan(const jitgemm_gemm_problem& problem, std::int32_t arch) {
   return detail::read_text([&problem, arch](char* text, std::size_t* length) {
     return jitgemm_gemm_plan(&problem, arch, text, length);
+  });
+}
+inline std::string plan(const jitgemm_grouped_gemm_problem& problem, std::int32_t arch) {
+  return detail::read_text([&problem, arch](char* text, std::size_t* length) {
+    return jitgemm_grouped_gemm_plan(&problem, arch, text, length);
   });
 }
 

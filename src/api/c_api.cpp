@@ -16,6 +16,8 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 // A context is counted by every handle that was made from it and goes with the last one.
 // Operations live in it as long as it does: captured graphs may hold their kernels. So a handle to
@@ -76,6 +78,13 @@ static_assert(JITGEMM_ARCH_SM_103A == static_cast<int>(Arch::kSm103a));
 // No padding anywhere: a field that is added later goes to the end and changes the size.
 static_assert(sizeof(jitgemm_gemm_problem) == 8 + 3 * 8 + 10 * 4 + 5 * 8 + 2 * 4);
 static_assert(sizeof(jitgemm_gemm_arguments) == 8 + 5 * 8 + 3 * 8 + 2 * 4);
+static_assert(sizeof(jitgemm_grouped_gemm_problem) == 8 + 15 * 8 + 16 * 4);
+static_assert(sizeof(jitgemm_grouped_gemm_arguments) == 8 + 6 * 8 + 4 * 8 + 2 * 4);
+static_assert(JITGEMM_GROUPS_ROW_INDICES == static_cast<int>(GroupLayout::kRowIndices) &&
+              JITGEMM_GROUPS_END_OFFSETS == static_cast<int>(GroupLayout::kEndOffsets));
+static_assert(JITGEMM_GROUPS_ROW_POINTERS == static_cast<int>(GroupLayout::kRowPointers) &&
+              JITGEMM_GROUPS_MASKED == static_cast<int>(GroupLayout::kMasked));
+static_assert(JITGEMM_GROUPS_COLUMNS == static_cast<int>(GroupLayout::kColumns));
 static_assert(sizeof(jitgemm_context_options) == 13 * 8);
 
 // The message of the thread's last failure: the one piece of state outside of handles, as errno is.
@@ -136,11 +145,17 @@ DType dtype_or(jitgemm_dtype given, DType fallback) {
   return given == 0 ? fallback : static_cast<DType>(given);
 }
 
-// Every field as given; what it may hold is for validate.
-Status convert_unchecked(const jitgemm_gemm_problem* given, Arch arch, GemmProblem& p) {
-  jitgemm_gemm_problem c;
-  JITGEMM_TRY(read_struct("problem", given, c));
-  p.arch = arch;
+Status convert_flag(const char* name, int32_t given, bool& out) {
+  if (given != 0 && given != 1) {
+    return invalid_argument(fmt::format("{}: expected 0 or 1, found {}", name, given));
+  }
+  out = given != 0;
+  return ok_status();
+}
+
+// The fields that both kinds of problem have.
+template <typename Struct>
+Status convert_common(const Struct& c, GemmProblem& p) {
   p.m = c.m;
   p.n = c.n;
   p.k = c.k;
@@ -160,15 +175,41 @@ Status convert_unchecked(const jitgemm_gemm_problem* given, Arch arch, GemmProbl
   p.a_scale_ld = c.a_scale_ld;
   p.b_scale_ld = c.b_scale_ld;
   p.alignment = c.alignment == 0 ? 16 : c.alignment;
-  if (c.batch_invariant != 0 && c.batch_invariant != 1) {
-    return invalid_argument(
-        fmt::format("batch_invariant: expected 0 or 1, found {}", c.batch_invariant));
-  }
-  p.batch_invariant = c.batch_invariant != 0;
-  return ok_status();
+  return convert_flag("batch_invariant", c.batch_invariant, p.batch_invariant);
 }
 
-Result<GemmProblem> convert(const jitgemm_gemm_problem* given, Arch arch) {
+// Every field as given; what it may hold is for validate.
+Status convert_unchecked(const jitgemm_gemm_problem* given, Arch arch, GemmProblem& p) {
+  jitgemm_gemm_problem c;
+  JITGEMM_TRY(read_struct("problem", given, c));
+  p.arch = arch;
+  return convert_common(c, p);
+}
+
+Status convert_unchecked(const jitgemm_grouped_gemm_problem* given, Arch arch, GemmProblem& p) {
+  jitgemm_grouped_gemm_problem c;
+  JITGEMM_TRY(read_struct("problem", given, c));
+  if (c.layout == 0) {
+    return invalid_argument("layout: expected 1 to 4 (JITGEMM_GROUPS_*), found 0");
+  }
+  p.arch = arch;
+  JITGEMM_TRY(convert_common(c, p));
+  Grouping& g = p.grouping;
+  g.layout = static_cast<GroupLayout>(c.layout);
+  g.groups = c.groups;
+  g.expected_m = c.expected_m;
+  g.a_stride = c.a_group_stride;
+  g.b_stride = c.b_group_stride;
+  g.out_stride = c.out_group_stride;
+  g.a_scale_stride = c.a_scale_group_stride;
+  g.b_scale_stride = c.b_scale_group_stride;
+  g.row_alignment = c.row_alignment;
+  JITGEMM_TRY(convert_flag("zero_ungrouped", c.zero_ungrouped, g.zero_ungrouped));
+  return convert_flag("count_invalid", c.count_invalid, g.count_invalid);
+}
+
+template <typename Problem>
+Result<GemmProblem> convert(const Problem* given, Arch arch) {
   GemmProblem p;
   JITGEMM_TRY(convert_unchecked(given, arch, p));
   JITGEMM_TRY(validate(p));
@@ -194,22 +235,39 @@ Status copy_text(const std::string& text, char* out, size_t* length) {
   return ok_status();
 }
 
-GemmArguments convert(const jitgemm_gemm_arguments& c) {
-  const auto address = [](const void* pointer) { return reinterpret_cast<uint64_t>(pointer); };
+uint64_t address_of(const void* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+// The fields that both kinds of arguments have.
+template <typename Struct>
+GemmArguments convert_arguments(const Struct& c) {
   GemmArguments arguments;
-  arguments.a = address(c.a);
-  arguments.b = address(c.b);
-  arguments.a_scales = address(c.a_scales);
-  arguments.b_scales = address(c.b_scales);
-  arguments.out = address(c.out);
+  arguments.a = address_of(c.a);
+  arguments.b = address_of(c.b);
+  arguments.a_scales = address_of(c.a_scales);
+  arguments.b_scales = address_of(c.b_scales);
+  arguments.out = address_of(c.out);
   arguments.m = c.m;
-  arguments.workspace = address(c.workspace);
+  arguments.workspace = address_of(c.workspace);
   arguments.workspace_bytes = c.workspace_bytes;
   arguments.programmatic_dependence = (c.flags & JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE) != 0;
   return arguments;
 }
 
-Status read_arguments(const jitgemm_gemm_arguments* given, jitgemm_gemm_arguments& out) {
+GemmArguments convert(const jitgemm_gemm_arguments& c) {
+  return convert_arguments(c);
+}
+
+GemmArguments convert(const jitgemm_grouped_gemm_arguments& c) {
+  GemmArguments arguments = convert_arguments(c);
+  arguments.group_rows = address_of(c.group_rows);
+  arguments.invalid_count = address_of(c.invalid_count);
+  return arguments;
+}
+
+template <typename Struct>
+Status read_arguments(const Struct* given, Struct& out) {
   JITGEMM_TRY(read_struct("arguments", given, out));
   if ((out.flags & ~JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE) != 0) {
     return invalid_argument(
@@ -219,6 +277,97 @@ Status read_arguments(const jitgemm_gemm_arguments* given, jitgemm_gemm_argument
     return invalid_argument(fmt::format("arguments.reserved: expected 0, found {}", out.reserved));
   }
   return ok_status();
+}
+
+// Arguments of one kind may not reach an operation of the other.
+Status check_kind(const jitgemm_operation* operation, bool grouped) {
+  if (operation == nullptr) return null_argument("operation");
+  if (operation->operation->plan().problem.grouping.grouped() == grouped) return ok_status();
+  return invalid_argument(grouped ? "operation: expected one of a grouped problem"
+                                  : "operation: expected one of a problem that is not grouped");
+}
+
+Status plan_text(const Result<GemmProblem>& problem, char* text, size_t* length) {
+  if (!problem) return problem.error();
+  JITGEMM_ASSIGN(const GemmPlan plan, plan_gemm(*problem));
+  return copy_text(to_string(plan), text, length);
+}
+
+template <typename Problem>
+Status plan_problem(const Problem* problem, int32_t arch, char* text, size_t* length) {
+  JITGEMM_ASSIGN(const Arch target, convert_arch(arch));
+  return plan_text(convert(problem, target), text, length);
+}
+
+template <typename Problem>
+Status compile_problem(jitgemm_context* context, const Problem* problem, int32_t arch) {
+  if (context == nullptr) return null_argument("context");
+  JITGEMM_ASSIGN(const Arch target, convert_arch(arch));
+  JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, target));
+  JITGEMM_ASSIGN(const GemmPlan plan, plan_gemm(converted));
+  JITGEMM_ASSIGN(const BuiltKernel kernel,
+                 context->context->builder().build(plan, BuildMode::kCached));
+  return ok_status();
+}
+
+template <typename Problem>
+Status prepare_problem(jitgemm_device* device, const Problem* problem,
+                       jitgemm_operation** operation) {
+  if (operation == nullptr) return null_argument("operation");
+  *operation = nullptr;
+  if (device == nullptr) return null_argument("device");
+  jitgemm_context& context = *device->context;
+  JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, device->device->info().arch));
+  const PreparedKey key{device->device, converted};
+  jitgemm_operation* entry = context.operations.find(key);
+  if (entry == nullptr) {
+    JITGEMM_ASSIGN(PreparedGemm prepared, context.context->prepare(converted, {}, *device->device));
+    entry = &context.operations.insert(key, {&context, std::move(prepared.operation)});
+  }
+  context.retain();
+  *operation = entry;
+  return ok_status();
+}
+
+template <typename Problem>
+Status find_problem(jitgemm_device* device, const Problem* problem, void* stream,
+                    jitgemm_operation** operation) {
+  if (operation == nullptr) return null_argument("operation");
+  *operation = nullptr;
+  if (device == nullptr) return null_argument("device");
+  jitgemm_context& context = *device->context;
+  PreparedKey key{device->device, {}};
+  JITGEMM_TRY(convert_unchecked(problem, device->device->info().arch, key.problem));
+  // Only valid problems are in the table: checks are for those that are not.
+  if (jitgemm_operation* entry = context.operations.find(key)) {
+    context.retain();
+    *operation = entry;
+    return ok_status();
+  }
+  JITGEMM_TRY(validate(key.problem));
+  JITGEMM_ASSIGN(const bool capturing, device->device->is_capturing(stream));
+  return Status(
+      capturing ? StatusCode::kCaptureNotReady : StatusCode::kNotReady,
+      "problem: expected one that was prepared on this device, found " + to_string(key.problem));
+}
+
+template <typename Arguments>
+Status launch_operation(const jitgemm_operation* operation, const Arguments* arguments,
+                        void* stream) {
+  constexpr bool kGrouped = std::is_same_v<Arguments, jitgemm_grouped_gemm_arguments>;
+  JITGEMM_TRY(check_kind(operation, kGrouped));
+  Arguments c;
+  JITGEMM_TRY(read_arguments(arguments, c));
+  return operation->operation->launch(convert(c), stream);
+}
+
+template <typename Arguments>
+Status check_operation_scales(const jitgemm_operation* operation, const Arguments* arguments) {
+  constexpr bool kGrouped = std::is_same_v<Arguments, jitgemm_grouped_gemm_arguments>;
+  JITGEMM_TRY(check_kind(operation, kGrouped));
+  Arguments c;
+  JITGEMM_TRY(read_arguments(arguments, c));
+  return operation->operation->check_power_of_two_scales(convert(c));
 }
 
 }  // namespace
@@ -373,69 +522,22 @@ jitgemm_status jitgemm_buffer_read(const jitgemm_buffer* buffer, size_t offset, 
 
 jitgemm_status jitgemm_gemm_plan(const jitgemm_gemm_problem* problem, int32_t arch, char* text,
                                  size_t* length) {
-  return guarded([&]() -> Status {
-    JITGEMM_ASSIGN(const Arch target, convert_arch(arch));
-    JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, target));
-    JITGEMM_ASSIGN(const GemmPlan plan, plan_gemm(converted));
-    return copy_text(to_string(plan), text, length);
-  });
+  return guarded([&] { return plan_problem(problem, arch, text, length); });
 }
 
 jitgemm_status jitgemm_gemm_compile(jitgemm_context* context, const jitgemm_gemm_problem* problem,
                                     int32_t arch) {
-  return guarded([&]() -> Status {
-    if (context == nullptr) return null_argument("context");
-    JITGEMM_ASSIGN(const Arch target, convert_arch(arch));
-    JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, target));
-    JITGEMM_ASSIGN(const GemmPlan plan, plan_gemm(converted));
-    JITGEMM_ASSIGN(const BuiltKernel kernel,
-                   context->context->builder().build(plan, BuildMode::kCached));
-    return ok_status();
-  });
+  return guarded([&] { return compile_problem(context, problem, arch); });
 }
 
 jitgemm_status jitgemm_gemm_prepare(jitgemm_device* device, const jitgemm_gemm_problem* problem,
                                     jitgemm_operation** operation) {
-  return guarded([&]() -> Status {
-    if (operation == nullptr) return null_argument("operation");
-    *operation = nullptr;
-    if (device == nullptr) return null_argument("device");
-    jitgemm_context& context = *device->context;
-    JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, device->device->info().arch));
-    const PreparedKey key{device->device, converted};
-    jitgemm_operation* entry = context.operations.find(key);
-    if (entry == nullptr) {
-      JITGEMM_ASSIGN(PreparedGemm prepared,
-                     context.context->prepare(converted, {}, *device->device));
-      entry = &context.operations.insert(key, {&context, std::move(prepared.operation)});
-    }
-    context.retain();
-    *operation = entry;
-    return ok_status();
-  });
+  return guarded([&] { return prepare_problem(device, problem, operation); });
 }
 
 jitgemm_status jitgemm_gemm_find(jitgemm_device* device, const jitgemm_gemm_problem* problem,
                                  void* stream, jitgemm_operation** operation) {
-  return guarded([&]() -> Status {
-    if (operation == nullptr) return null_argument("operation");
-    *operation = nullptr;
-    if (device == nullptr) return null_argument("device");
-    jitgemm_context& context = *device->context;
-    PreparedKey key{device->device, {}};
-    JITGEMM_TRY(convert_unchecked(problem, device->device->info().arch, key.problem));
-    // Only valid problems are in the table: checks are for those that are not.
-    if (jitgemm_operation* entry = context.operations.find(key)) {
-      context.retain();
-      *operation = entry;
-      return ok_status();
-    }
-    JITGEMM_TRY(validate(key.problem));
-    JITGEMM_ASSIGN(const bool capturing, device->device->is_capturing(stream));
-    return Status(
-        capturing ? StatusCode::kCaptureNotReady : StatusCode::kNotReady,
-        "problem: expected one that was prepared on this device, found " + to_string(key.problem));
-  });
+  return guarded([&] { return find_problem(device, problem, stream, operation); });
 }
 
 void jitgemm_operation_release(jitgemm_operation* operation) {
@@ -466,20 +568,44 @@ jitgemm_status jitgemm_operation_describe(const jitgemm_operation* operation, ch
 
 jitgemm_status jitgemm_gemm_launch(const jitgemm_operation* operation,
                                    const jitgemm_gemm_arguments* arguments, void* stream) {
-  return guarded([&]() -> Status {
-    if (operation == nullptr) return null_argument("operation");
-    jitgemm_gemm_arguments c;
-    JITGEMM_TRY(read_arguments(arguments, c));
-    return operation->operation->launch(convert(c), stream);
-  });
+  return guarded([&] { return launch_operation(operation, arguments, stream); });
 }
 
 jitgemm_status jitgemm_gemm_check_scales(const jitgemm_operation* operation,
                                          const jitgemm_gemm_arguments* arguments) {
-  return guarded([&]() -> Status {
-    if (operation == nullptr) return null_argument("operation");
-    jitgemm_gemm_arguments c;
-    JITGEMM_TRY(read_arguments(arguments, c));
-    return operation->operation->check_power_of_two_scales(convert(c));
-  });
+  return guarded([&] { return check_operation_scales(operation, arguments); });
+}
+
+jitgemm_status jitgemm_grouped_gemm_plan(const jitgemm_grouped_gemm_problem* problem, int32_t arch,
+                                         char* text, size_t* length) {
+  return guarded([&] { return plan_problem(problem, arch, text, length); });
+}
+
+jitgemm_status jitgemm_grouped_gemm_compile(jitgemm_context* context,
+                                            const jitgemm_grouped_gemm_problem* problem,
+                                            int32_t arch) {
+  return guarded([&] { return compile_problem(context, problem, arch); });
+}
+
+jitgemm_status jitgemm_grouped_gemm_prepare(jitgemm_device* device,
+                                            const jitgemm_grouped_gemm_problem* problem,
+                                            jitgemm_operation** operation) {
+  return guarded([&] { return prepare_problem(device, problem, operation); });
+}
+
+jitgemm_status jitgemm_grouped_gemm_find(jitgemm_device* device,
+                                         const jitgemm_grouped_gemm_problem* problem, void* stream,
+                                         jitgemm_operation** operation) {
+  return guarded([&] { return find_problem(device, problem, stream, operation); });
+}
+
+jitgemm_status jitgemm_grouped_gemm_launch(const jitgemm_operation* operation,
+                                           const jitgemm_grouped_gemm_arguments* arguments,
+                                           void* stream) {
+  return guarded([&] { return launch_operation(operation, arguments, stream); });
+}
+
+jitgemm_status jitgemm_grouped_gemm_check_scales(const jitgemm_operation* operation,
+                                                 const jitgemm_grouped_gemm_arguments* arguments) {
+  return guarded([&] { return check_operation_scales(operation, arguments); });
 }

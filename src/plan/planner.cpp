@@ -35,6 +35,9 @@ Store store_for(const GemmProblem& problem) {
 
 Result<GemmPlan> plan_gemm(const GemmProblem& problem, const PlanRequest& request) {
   JITGEMM_TRY(validate(problem));
+  if (problem.grouping.grouped()) {
+    return unsupported("layout: grouped products have no kernel yet");
+  }
   const ArchInfo& arch = arch_info(problem.arch);
   const PlannerInput input{problem, planned_m(problem),
                            request.sm_count > 0 ? request.sm_count : arch.default_sm_count,

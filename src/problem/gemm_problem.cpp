@@ -2,6 +2,7 @@
 #include "problem/gemm_problem.h"
 
 #include "problem/gemm_limits.h"
+#include "problem/grouping_check.h"
 
 #include <fmt/format.h>
 
@@ -49,6 +50,16 @@ Status check_scale_stride(std::string_view name, int64_t value, ScaleMajor major
   return check_stride(name, value, rows, rows_name);
 }
 
+Status check_packed(std::string_view name, ScaleMajor major, const GemmProblem& p) {
+  if (major != ScaleMajor::kPacked) return ok_status();
+  if (p.scale_dtype != DType::kF8E8M0) {
+    return invalid_argument(
+        fmt::format("{}: packed scales are words of four F8_E8M0 bytes, found scale_dtype {}", name,
+                    dtype_info(p.scale_dtype).name));
+  }
+  return unsupported(fmt::format("{}: packed scales have no kernel yet", name));
+}
+
 }  // namespace
 
 Status validate(const GemmProblem& p) {
@@ -78,8 +89,10 @@ Status validate(const GemmProblem& p) {
     return unsupported(
         fmt::format("group_k: supported are the multiples of 32, found {}", p.group_k));
   }
-  JITGEMM_TRY(check_enum("a_scale_major", p.a_scale_major, 2));
-  JITGEMM_TRY(check_enum("b_scale_major", p.b_scale_major, 2));
+  JITGEMM_TRY(check_enum("a_scale_major", p.a_scale_major, 3));
+  JITGEMM_TRY(check_enum("b_scale_major", p.b_scale_major, 3));
+  JITGEMM_TRY(check_packed("a_scale_major", p.a_scale_major, p));
+  JITGEMM_TRY(check_packed("b_scale_major", p.b_scale_major, p));
   JITGEMM_TRY(check_enum("scale_values", p.scale_values, 2));
   JITGEMM_TRY(check_enum("m_policy", p.m_policy, 3));
   JITGEMM_TRY(check_stride("lda", p.lda, p.k, "k"));
@@ -94,19 +107,24 @@ Status validate(const GemmProblem& p) {
         fmt::format("alignment: expected a power of two, found {}", p.alignment));
   }
   JITGEMM_TRY(check_rows(p, p.m));
-  return check_columns(p);
+  JITGEMM_TRY(check_columns(p));
+  return check_grouping(p);
 }
 
 std::string to_string(const GemmProblem& p) {
   static constexpr std::string_view kPolicies[] = {"exact", "class", "any"};
-  std::string text = fmt::format(
-      "block_scaled_mm {} m={} n={} k={} {}*{}->{} scales={} group_n={} group_k={} m_policy={}",
-      arch_info(p.arch).target, p.m, p.n, p.k, dtype_info(p.a_dtype).short_name,
-      dtype_info(p.b_dtype).short_name, dtype_info(p.out_dtype).short_name,
-      dtype_info(p.scale_dtype).short_name, p.group_n, p.group_k,
-      kPolicies[static_cast<int>(p.m_policy)]);
+  std::string text =
+      fmt::format("{} {} m={} n={} k={} {}*{}->{} scales={} group_n={} group_k={} m_policy={}",
+                  p.grouping.grouped() ? "group_gemm_fp8_nt_groupwise" : "block_scaled_mm",
+                  arch_info(p.arch).target, p.m, p.n, p.k, dtype_info(p.a_dtype).short_name,
+                  dtype_info(p.b_dtype).short_name, dtype_info(p.out_dtype).short_name,
+                  dtype_info(p.scale_dtype).short_name, p.group_n, p.group_k,
+                  kPolicies[static_cast<int>(p.m_policy)]);
+  if (p.grouping.grouped()) text += to_string(p.grouping);
   if (p.a_scale_major == ScaleMajor::kColumn) text += " a_scales=column-major";
   if (p.b_scale_major == ScaleMajor::kColumn) text += " b_scales=column-major";
+  if (p.a_scale_major == ScaleMajor::kPacked) text += " a_scales=packed";
+  if (p.b_scale_major == ScaleMajor::kPacked) text += " b_scales=packed";
   if (p.scale_values == ScaleValues::kPowerOfTwo) text += " scale_values=pow2";
   if (p.lda != 0) text += fmt::format(" lda={}", p.lda);
   if (p.ldb != 0) text += fmt::format(" ldb={}", p.ldb);

@@ -8,6 +8,7 @@
 
 #include "problem/arch.h"
 #include "problem/dtype.h"
+#include "problem/grouping.h"
 #include "support/status.h"
 
 #include <cstdint>
@@ -26,6 +27,7 @@ enum class MPolicy : int32_t {
 enum class ScaleMajor : int32_t {
   kRow = 0,     // k-blocks contiguous: [rows, k-blocks] as a C array
   kColumn = 1,  // rows contiguous
+  kPacked = 2,  // F8_E8M0, four k-blocks of a row in a 32-bit word; words of a column contiguous
 };
 
 // What the caller promises about the values of fp32 scales.
@@ -60,6 +62,9 @@ struct GemmProblem {
   int32_t alignment = 16;
   // Every bit of a row's result is independent of m and of the other rows.
   bool batch_invariant = false;
+  // Several products over one a, where it is grouped; then m counts the rows of all groups or, for
+  // GroupLayout::kMasked, those that each group has room for.
+  Grouping grouping;
 
   int64_t k_blocks() const { return (k + group_k - 1) / group_k; }
   int64_t n_blocks() const { return (n + group_n - 1) / group_n; }
@@ -69,11 +74,42 @@ struct GemmProblem {
   int64_t ldo_or_dense() const { return ldo != 0 ? ldo : n; }
   int64_t a_scale_ld_or_dense() const {
     if (a_scale_ld != 0) return a_scale_ld;
-    return a_scale_major == ScaleMajor::kRow ? k_blocks() : m;
+    return scale_ld(a_scale_major, m);
   }
   int64_t b_scale_ld_or_dense() const {
     if (b_scale_ld != 0) return b_scale_ld;
-    return b_scale_major == ScaleMajor::kRow ? k_blocks() : n_blocks();
+    return scale_ld(b_scale_major, n_blocks());
+  }
+  // The dense distance of scales with that many rows: packed columns are 16-byte aligned.
+  int64_t scale_ld(ScaleMajor major, int64_t rows) const {
+    if (major == ScaleMajor::kRow) return k_blocks();
+    return major == ScaleMajor::kColumn ? rows : (rows + 3) / 4 * 4;
+  }
+  // The lines of a scale matrix: rows, columns, or columns of packed words.
+  int64_t scale_lines(ScaleMajor major, int64_t rows) const {
+    if (major == ScaleMajor::kRow) return rows;
+    return major == ScaleMajor::kColumn ? k_blocks() : (k_blocks() + 3) / 4;
+  }
+  // Distances between groups with 0 resolved; of packed scales, in words.
+  int64_t a_group_stride() const {
+    if (!grouping.separate_rows()) return 0;
+    return grouping.a_stride != 0 ? grouping.a_stride : m * lda_or_dense();
+  }
+  int64_t b_group_stride() const {
+    return grouping.b_stride != 0 ? grouping.b_stride : n * ldb_or_dense();
+  }
+  int64_t out_group_stride() const {
+    if (!grouping.separate_rows()) return 0;
+    return grouping.out_stride != 0 ? grouping.out_stride : m * ldo_or_dense();
+  }
+  int64_t a_scale_group_stride() const {
+    if (!grouping.separate_rows()) return 0;
+    if (grouping.a_scale_stride != 0) return grouping.a_scale_stride;
+    return scale_lines(a_scale_major, m) * a_scale_ld_or_dense();
+  }
+  int64_t b_scale_group_stride() const {
+    if (grouping.b_scale_stride != 0) return grouping.b_scale_stride;
+    return scale_lines(b_scale_major, n_blocks()) * b_scale_ld_or_dense();
   }
 
   bool operator==(const GemmProblem&) const = default;

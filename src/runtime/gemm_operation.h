@@ -24,6 +24,10 @@ struct GemmArguments {
   int64_t m = 0;
   uint64_t workspace = 0;
   uint64_t workspace_bytes = 0;
+  // Of a grouped product: the layout's integers and, where asked for, the counter of those that
+  // were out of range.
+  uint64_t group_rows = 0;
+  uint64_t invalid_count = 0;
   bool programmatic_dependence = false;
 };
 

@@ -33,6 +33,10 @@ struct PreparedKeyHash {
     mix(p.lda);
     mix(p.ldb);
     mix(p.ldo);
+    if (p.grouping.grouped()) {
+      mix(p.grouping.groups);
+      mix(p.grouping.expected_m * 8 + static_cast<int64_t>(p.grouping.layout));
+    }
     return hash;
   }
 };
