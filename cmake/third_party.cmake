@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# System packages only; fmt and spdlog are used header-only so that the library needs neither at run time.
+# System packages only; fmt (see src/support/fmt_library.cpp) and spdlog are used as headers, so that the library
+# needs neither at run time.
 find_package(Threads REQUIRED)
 find_path(JITGEMM_FMT_INCLUDE fmt/format.h)
 find_path(JITGEMM_SPDLOG_INCLUDE spdlog/spdlog.h)
@@ -34,4 +35,4 @@ endif()
 add_library(jitgemm_third_party INTERFACE)
 target_include_directories(jitgemm_third_party SYSTEM INTERFACE
   ${JITGEMM_FMT_INCLUDE} ${JITGEMM_SPDLOG_INCLUDE} ${JITGEMM_JSON_INCLUDE})
-target_compile_definitions(jitgemm_third_party INTERFACE FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
+target_compile_definitions(jitgemm_third_party INTERFACE SPDLOG_FMT_EXTERNAL)

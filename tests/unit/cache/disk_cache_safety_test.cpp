@@ -160,9 +160,9 @@ TEST_F(DiskCacheSafety, ALinkedVersionFolderIsNotUsedButALinkedRootIs) {
 }
 
 TEST_F(DiskCacheSafety, ARelativeRootIsNotUsed) {
-  EXPECT_EQ(open({.root = "cache"})->mode(), CacheMode::kMemoryOnly);
+  EXPECT_EQ(open({.root = "relative_cache_root"})->mode(), CacheMode::kMemoryOnly);
   EXPECT_THAT(take_log(), ElementsAre(HasSubstr("expected an absolute path")));
-  EXPECT_FALSE(std::filesystem::exists("cache/v1"));
+  EXPECT_FALSE(std::filesystem::exists("relative_cache_root"));
 }
 
 TEST_F(DiskCacheSafety, TheReadOnlyOptionChangesNothingUnderTheRoot) {
