@@ -32,3 +32,7 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FUL
 configure_file(${PROJECT_SOURCE_DIR}/cmake/jitgemm.pc.in ${PROJECT_BINARY_DIR}/generated/jitgemm.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/generated/jitgemm.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+# Component "python": the one file of this build that the Python wheel carries (pyproject.toml). A wheel has no
+# symbolic links, so it has the name that a link would have.
+install(FILES $<TARGET_FILE:jitgemm> DESTINATION lib RENAME libjitgemm.so.0 COMPONENT python EXCLUDE_FROM_ALL)

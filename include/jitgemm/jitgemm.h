@@ -227,6 +227,11 @@ typedef struct jitgemm_gemm_problem {
 #define JITGEMM_GEMM_PROBLEM_INIT \
   { sizeof(jitgemm_gemm_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
+/* The largest m of m's class under JITGEMM_M_CLASS: one kernel serves all of a class, so
+ * those of m = 1, bound(1) + 1, and so on are all there are. For m below 1 it is 1,
+ * and m beyond 2^31 count as 2^31. */
+JITGEMM_API int64_t jitgemm_m_class_bound(int64_t m);
+
 /* Says in a few lines which kernel the problem would get on that arch, and why. *length is the size
  * of text (0 with text NULL asks for the size) and becomes the length needed, terminating zero
  * included; text that does not fit is cut. Errors: INVALID_ARGUMENT, UNSUPPORTED. */

@@ -520,6 +520,10 @@ jitgemm_status jitgemm_buffer_read(const jitgemm_buffer* buffer, size_t offset, 
   });
 }
 
+int64_t jitgemm_m_class_bound(int64_t m) {
+  return m_class_bound(std::min<int64_t>(m, INT32_MAX));
+}
+
 jitgemm_status jitgemm_gemm_plan(const jitgemm_gemm_problem* problem, int32_t arch, char* text,
                                  size_t* length) {
   return guarded([&] { return plan_problem(problem, arch, text, length); });

@@ -264,6 +264,19 @@ TEST_F(BadInput, ProblemsAreRefusedByEveryFunctionThatTakesOne) {
   }
 }
 
+TEST(MClassBound, ClassesCoverEveryMOnce) {
+  int64_t classes = 0;
+  for (int64_t m = 1; m <= 16384; m = jitgemm_m_class_bound(m) + 1) {
+    EXPECT_GE(jitgemm_m_class_bound(m), m);
+    EXPECT_EQ(jitgemm_m_class_bound(jitgemm_m_class_bound(m)), jitgemm_m_class_bound(m));
+    ++classes;
+  }
+  EXPECT_LE(classes, 32);
+  EXPECT_EQ(jitgemm_m_class_bound(16384), 16384);
+  for (const int64_t m : {INT64_MIN, int64_t{0}}) EXPECT_EQ(jitgemm_m_class_bound(m), 1);
+  EXPECT_GE(jitgemm_m_class_bound(INT64_MAX), INT32_MAX);
+}
+
 TEST_F(BadInput, ShorterStructTakesDefaultsAndLongerOneMustBeZero) {
   jitgemm_gemm_problem problem = small_problem(kM);
   problem.m_policy = 55;  // beyond the size: not looked at

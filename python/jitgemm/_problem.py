@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Problems: what is to be computed, as Python values and as the C structs.
+
+From a description (sizes and names) or from the arrays of a call. Says which array is wrong and
+how; what has a kernel is for the library to say.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import operator
+from typing import Any
+
+from . import _abi, _arrays, _runtime, errors
+from ._arrays import View
+
+SCALE_VALUES = {"any": _abi.SCALE_VALUES_ANY, "pow2": _abi.SCALE_VALUES_POWER_OF_TWO}
+M_POLICIES = {"exact": _abi.M_EXACT, "class": _abi.M_CLASS, "any": _abi.M_ANY}
+SCALE_MAJORS = {"row": _abi.SCALE_MAJOR_ROW, "column": _abi.SCALE_MAJOR_COLUMN}
+
+
+def choice(name: str, table: dict[str, int], value: Any) -> int:
+    """The number of one of a few names."""
+    try:
+        return table[value]
+    except (KeyError, TypeError):
+        raise errors.InvalidArgument(f"{name}: expected one of {', '.join(table)}, found {value!r}") from None
+
+
+@dataclasses.dataclass(frozen=True)
+class GemmProblem:
+    """One block-scaled product, described without arrays; what :func:`jitgemm.plan`,
+    :func:`jitgemm.compile` and :func:`jitgemm.prepare` take. Sizes are in elements.
+
+    ``out[i,j] = sum over kb of dot(a[i,kb], b[j,kb]) * (a_scales[i,kb] * b_scales[j // group_n, kb])``
+
+    Attributes:
+        m: rows of a and out; with m_policy ``"class"`` or ``"any"`` a typical or largest one.
+        n: rows of b, columns of out.
+        k: columns of a and b.
+        a_dtype: ``"float8_e4m3fn"`` or ``"float8_e5m2"``; a torch or numpy dtype will do.
+        b_dtype: as a_dtype.
+        scale_dtype: ``"float32"`` or ``"float8_e8m0fnu"``.
+        out_dtype: ``"bfloat16"``, ``"float16"`` or ``"float32"``.
+        group_n: rows of b that share a scale.
+        group_k: columns that share a scale, a multiple of 32.
+        a_scale_major: ``"row"`` (blocks of k contiguous) or ``"column"`` (rows contiguous).
+        b_scale_major: as a_scale_major.
+        scale_values: ``"any"``, or ``"pow2"``: a promise that every scale is a positive power of two.
+        m_policy: ``"exact"`` (m is a constant of the kernel), ``"class"`` (a kernel a class of m)
+            or ``"any"`` (one kernel for every m).
+        lda, ldb, ldo: distances between rows of a, b and out; 0 is dense.
+        a_scale_ld, b_scale_ld: distances between rows (column-major: columns) of scales; 0 is dense.
+        alignment: bytes that the addresses of a, b and out are multiples of.
+        batch_invariant: a row's bits depend neither on m nor on other rows.
+    """
+
+    m: int
+    n: int
+    k: int
+    a_dtype: Any = "float8_e4m3fn"
+    b_dtype: Any = "float8_e4m3fn"
+    scale_dtype: Any = "float32"
+    out_dtype: Any = "bfloat16"
+    group_n: int = 128
+    group_k: int = 128
+    a_scale_major: str = "row"
+    b_scale_major: str = "row"
+    scale_values: str = "any"
+    m_policy: str = "exact"
+    lda: int = 0
+    ldb: int = 0
+    ldo: int = 0
+    a_scale_ld: int = 0
+    b_scale_ld: int = 0
+    alignment: int = 16
+    batch_invariant: bool = False
+
+    kind = _runtime.DENSE
+
+    def to_c(self) -> _abi.GemmProblem:
+        """The C struct."""
+        return _abi.GemmProblem(
+            ctypes.sizeof(_abi.GemmProblem),
+            self.m,
+            self.n,
+            self.k,
+            _arrays.dtype_code("a_dtype", self.a_dtype),
+            _arrays.dtype_code("b_dtype", self.b_dtype),
+            _arrays.dtype_code("scale_dtype", self.scale_dtype),
+            _arrays.dtype_code("out_dtype", self.out_dtype),
+            self.group_n,
+            self.group_k,
+            choice("a_scale_major", SCALE_MAJORS, self.a_scale_major),
+            choice("b_scale_major", SCALE_MAJORS, self.b_scale_major),
+            choice("scale_values", SCALE_VALUES, self.scale_values),
+            choice("m_policy", M_POLICIES, self.m_policy),
+            self.lda,
+            self.ldb,
+            self.ldo,
+            self.a_scale_ld,
+            self.b_scale_ld,
+            self.alignment,
+            int(self.batch_invariant),
+        )
+
+
+# --- From the arrays of a call -----------------------------------------------------------------------
+
+
+def ceil_div(value: int, step: int) -> int:
+    return -(-value // step)
+
+
+def check_group(name: str, value: Any) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if not 1 <= number < 2**31:
+        raise errors.InvalidArgument(f"{name}: expected an integer from 1 to 2147483647, found {value!r}")
+    return number
+
+
+def check_shape(name: str, found: View, expected: tuple[int, ...], words: str) -> None:
+    if found.shape != expected:
+        raise errors.InvalidArgument(f"{name}: expected shape {words} = {list(expected)}, found {list(found.shape)}")
+
+
+def check_rank(name: str, found: View, words: str) -> None:
+    rank = words.count(",") + 1
+    if len(found.shape) != rank:
+        raise errors.InvalidArgument(f"{name}: expected shape {words}, found {list(found.shape)}")
+
+
+def check_dtype(name: str, found: View, accepted: tuple[int, ...]) -> None:
+    if found.dtype not in accepted:
+        names = " or ".join(_arrays.NAMES[code] for code in accepted)
+        raise errors.InvalidArgument(f"{name}: expected dtype {names}, found {_arrays.NAMES[found.dtype]}")
+
+
+def check_devices(views: dict[str, View]) -> str:
+    """All on one device; which."""
+    device = views["a"].device
+    for name, found in views.items():
+        if found.device != device:
+            where = {"sim": "host memory"}
+            raise errors.InvalidArgument(
+                f"{name}: expected memory of {where.get(device, device)} like a, "
+                f"found {where.get(found.device, found.device)}"
+            )
+    return device
+
+
+def row_stride(name: str, found: View) -> int:
+    """The distance between rows of a matrix, or a stack of them, whose rows are contiguous; 0 is dense."""
+    rows, columns = found.shape[-2:]
+    stride, step = found.strides[-2:]
+    if rows == 0:
+        return 0
+    if columns > 1 and step != 1:
+        raise errors.Unsupported(
+            f"{name}: expected contiguous rows (last stride 1), found strides {list(found.strides)}; "
+            "there is no kernel for another major order"
+        )
+    if rows <= 1 or stride == columns:
+        return 0
+    if stride < columns:
+        raise errors.InvalidArgument(f"{name}: expected rows that do not overlap, found strides {list(found.strides)}")
+    return stride
+
+
+def scale_layout(name: str, found: View) -> tuple[int, int]:
+    """Major order and leading distance (0 is dense) of a matrix of scales, or a stack of them."""
+    rows, blocks = found.shape[-2:]
+    row_step, block_step = found.strides[-2:]
+    if rows == 0:
+        return _abi.SCALE_MAJOR_ROW, 0
+    if blocks <= 1 or block_step == 1:
+        if rows <= 1 or row_step == blocks:
+            return _abi.SCALE_MAJOR_ROW, 0
+        if row_step > blocks:
+            return _abi.SCALE_MAJOR_ROW, row_step
+    if rows <= 1 or row_step == 1:
+        if block_step == rows:
+            return _abi.SCALE_MAJOR_COLUMN, 0
+        if block_step > rows:
+            return _abi.SCALE_MAJOR_COLUMN, block_step
+    raise errors.Unsupported(
+        f"{name}: expected scales that are contiguous along rows or along blocks of k and do not overlap, "
+        f"found shape {list(found.shape)} with strides {list(found.strides)}"
+    )
+
+
+def scale_dtype(a_scales: View, b_scales: View) -> int:
+    """The dtype of both; bytes are exponents."""
+    codes = [_abi.F8_E8M0 if found.dtype == _arrays.U8 else found.dtype for found in (a_scales, b_scales)]
+    for name, code in zip(("a_scales", "b_scales"), codes, strict=True):
+        if code not in (_abi.F32, _abi.F8_E8M0):
+            raise errors.InvalidArgument(
+                f"{name}: expected dtype float32, float8_e8m0fnu or uint8 (exponents), found {_arrays.NAMES[code]}"
+            )
+    if codes[0] != codes[1]:
+        raise errors.InvalidArgument(
+            f"b_scales: expected dtype {_arrays.NAMES[codes[0]]} like a_scales, found {_arrays.NAMES[codes[1]]}"
+        )
+    return codes[0]
+
+
+def alignment_of(*addresses: int) -> int:
+    """The largest power of two up to 16 that divides every address."""
+    low = 16
+    for address in addresses:
+        low |= address
+    return low & -low
+
+
+FP8 = (_abi.F8_E4M3, _abi.F8_E5M2)
+OUTPUTS = (_abi.BF16, _abi.F16, _abi.F32)
+
+
+@dataclasses.dataclass(frozen=True)
+class DenseOptions:
+    """What a call of block_scaled_mm says besides its arrays; hashable."""
+
+    group_n: int = 128
+    group_k: int = 128
+    scale_values: str = "any"
+    m_policy: str = "exact"
+    batch_invariant: bool = False
+
+
+def out_code(out_dtype: Any, out: View | None) -> int:
+    """The output's dtype: out's, which out_dtype must agree with; else out_dtype; else bf16."""
+    if out is not None:
+        check_dtype("out", out, OUTPUTS)
+        if out_dtype is not None and _arrays.dtype_code("out_dtype", out_dtype) != out.dtype:
+            raise errors.InvalidArgument(
+                f"out_dtype: expected {_arrays.NAMES[out.dtype]}, the dtype of out, found {out_dtype}"
+            )
+        return out.dtype
+    code = _abi.BF16 if out_dtype is None else _arrays.dtype_code("out_dtype", out_dtype)
+    if code not in OUTPUTS:
+        raise errors.Unsupported(f"out_dtype: expected bfloat16, float16 or float32, found {_arrays.NAMES[code]}")
+    return code
+
+
+def check_dense(views: dict[str, View], options: DenseOptions) -> tuple[int, int, int]:
+    """m, n and k of a call whose shapes and dtypes fit together."""
+    a, b, a_scales, b_scales = (views[name] for name in ("a", "b", "a_scales", "b_scales"))
+    check_rank("a", a, "[m, k]")
+    check_rank("b", b, "[n, k]")
+    check_dtype("a", a, FP8)
+    check_dtype("b", b, FP8)
+    m, k = a.shape
+    n = b.shape[0]
+    check_shape("b", b, (n, k), "[n, k]")
+    group_n = check_group("group_n", options.group_n)
+    group_k = check_group("group_k", options.group_k)
+    blocks = ceil_div(k, group_k)
+    check_shape("a_scales", a_scales, (m, blocks), "[m, ceil(k / group_k)]")
+    check_shape("b_scales", b_scales, (ceil_div(n, group_n), blocks), "[ceil(n / group_n), ceil(k / group_k)]")
+    return m, n, k
+
+
+def dense_problem(views: dict[str, View], options: DenseOptions) -> Any:
+    """The C struct for checked arrays."""
+    a, b, a_scales, b_scales, out = (views[name] for name in ("a", "b", "a_scales", "b_scales", "out"))
+    m, k = a.shape
+    n = b.shape[0]
+    check_shape("out", out, (m, n), "[m, n]")
+    if not out.writable:
+        raise errors.InvalidArgument("out: expected an array that may be written to, found a read-only one")
+    a_major, a_ld = scale_layout("a_scales", a_scales)
+    b_major, b_ld = scale_layout("b_scales", b_scales)
+    return _abi.GemmProblem(
+        ctypes.sizeof(_abi.GemmProblem),
+        m,
+        n,
+        k,
+        a.dtype,
+        b.dtype,
+        scale_dtype(a_scales, b_scales),
+        out.dtype,
+        options.group_n,
+        options.group_k,
+        a_major,
+        b_major,
+        choice("scale_values", SCALE_VALUES, options.scale_values),
+        choice("m_policy", M_POLICIES, options.m_policy),
+        row_stride("a", a),
+        row_stride("b", b),
+        row_stride("out", out),
+        a_ld,
+        b_ld,
+        alignment_of(a.address, b.address, out.address),
+        int(options.batch_invariant),
+    )

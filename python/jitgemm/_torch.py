@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch tensors: custom ops with fake functions, and a short way around the dispatcher when eager.
+
+A call on plain tensors looks its prepared operation up by everything that the operation depends on
+(shapes, strides, dtypes, devices, address alignment, options) and launches it on the current
+stream. Anything else, be it torch.compile, a fake tensor, a subclass, a dispatch mode or autograd,
+goes through ``torch.ops.jitgemm``. Imported only when torch is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, NoReturn
+
+import torch
+
+from . import _abi, _arrays, _problem, _runtime, errors
+
+Tensor = torch.Tensor
+
+_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
+_DTYPES = {
+    _abi.BF16: torch.bfloat16,
+    _abi.F16: torch.float16,
+    _abi.F32: torch.float32,
+}
+_is_compiling = torch.compiler.is_compiling
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_grad_enabled = torch.is_grad_enabled
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+_byref = ctypes.byref
+
+# Prepared operations are small; callers whose shapes never repeat must not grow this for ever.
+_MOST_READY = 1 << 16
+
+
+class _Ready:
+    """What a launch needs that does not change between calls of one key."""
+
+    __slots__ = ("dtype", "handle", "m", "operation", "shape", "workspace")
+
+    def __init__(self, operation: _runtime.Operation | None, m: int, shape: tuple[int, ...], code: int) -> None:
+        self.operation = operation
+        self.handle = 0 if operation is None else operation.handle
+        self.workspace = 0 if operation is None else operation.workspace_bytes
+        self.m = m
+        self.shape = shape
+        self.dtype = _DTYPES[code]
+
+
+_ready: dict[Any, _Ready] = {}
+
+
+def _remember(key: Any, ready: _Ready) -> None:
+    if len(_ready) >= _MOST_READY:
+        _ready.clear()
+    _ready[key] = ready
+
+
+def forget() -> None:
+    """Drops what earlier settings prepared."""
+    _ready.clear()
+
+
+def _plain(a: Any, b: Any, a_scales: Any, b_scales: Any, out: Any) -> bool:
+    """Whether the dispatcher would only get in the way."""
+    return (
+        type(a) in _PLAIN
+        and type(b) in _PLAIN
+        and type(a_scales) in _PLAIN
+        and type(b_scales) in _PLAIN
+        and (out is None or type(out) in _PLAIN)
+        and not _dispatch_modes()
+        and not (
+            _grad_enabled() and (a.requires_grad or b.requires_grad or a_scales.requires_grad or b_scales.requires_grad)
+        )
+    )
+
+
+def torch_dtype(out_dtype: Any, out: Any) -> Any:
+    """The torch dtype of the result; None stays for out's."""
+    if out is not None or isinstance(out_dtype, torch.dtype):
+        return out_dtype
+    return torch.bfloat16 if out_dtype is None else _DTYPES[_problem.out_code(out_dtype, None)]
+
+
+def current_stream(device: int) -> int:
+    """The address of torch's current stream on a device; 0 on the host."""
+    if device < 0:
+        return 0
+    return int(_raw_stream(device)) if _raw_stream is not None else int(torch.cuda.current_stream(device).cuda_stream)
+
+
+def _workspace(ready: _Ready, a: Any) -> tuple[Any, int]:
+    """Memory for one launch, and its address. torch's allocator hands it out again in stream order."""
+    alignment = ready.operation.workspace_alignment if ready.operation is not None else 1
+    memory = torch.empty(ready.workspace + alignment, dtype=torch.uint8, device=a.device)
+    return memory, -(-memory.data_ptr() // alignment) * alignment
+
+
+# --- block_scaled_mm ---------------------------------------------------------------------------------
+
+_SIZE = ctypes.sizeof(_abi.GemmArguments)
+_Arguments = _abi.GemmArguments
+_launch = _abi.lib.jitgemm_gemm_launch
+
+
+def block_scaled_mm(
+    a: Any,
+    b: Any,
+    a_scales: Any,
+    b_scales: Any,
+    out: Any,
+    out_dtype: Any,
+    group_n: int,
+    group_k: int,
+    scale_values: str,
+    m_policy: str,
+    batch_invariant: bool,
+    stream: int | None,
+) -> Any:
+    """jitgemm.block_scaled_mm for tensors."""
+    if not _is_compiling() and _plain(a, b, a_scales, b_scales, out):
+        return _dense(
+            a,
+            b,
+            a_scales,
+            b_scales,
+            out,
+            out_dtype,
+            group_n,
+            group_k,
+            scale_values,
+            m_policy,
+            batch_invariant,
+            stream,
+        )
+    if stream is not None:
+        raise errors.Unsupported("stream: expected None under torch.compile and for tensor subclasses")
+    _check_tensors(a=a, b=b, a_scales=a_scales, b_scales=b_scales)
+    options = (group_n, group_k, scale_values, m_policy, batch_invariant)
+    dtype = torch_dtype(out_dtype, out)
+    if out is None:
+        return torch.ops.jitgemm.block_scaled_mm(a, b, a_scales, b_scales, dtype, *options)
+    _check_tensors(out=out)
+    if dtype is not None and dtype != out.dtype:
+        raise errors.InvalidArgument(f"out_dtype: expected {out.dtype}, the dtype of out, found {dtype}")
+    torch.ops.jitgemm.block_scaled_mm_out(a, b, a_scales, b_scales, out, *options)
+    return out
+
+
+def _check_tensors(**arrays: Any) -> None:
+    for name, array in arrays.items():
+        if not isinstance(array, torch.Tensor):
+            raise errors.InvalidArgument(f"{name}: expected a torch tensor like a, found {type(array).__name__}")
+
+
+def _dense(
+    a: Any,
+    b: Any,
+    a_scales: Any,
+    b_scales: Any,
+    out: Any,
+    out_dtype: Any,
+    group_n: int,
+    group_k: int,
+    scale_values: str,
+    m_policy: str,
+    batch_invariant: bool,
+    stream: int | None = None,
+) -> Any:
+    device = a.get_device()
+    a_address = a.data_ptr()
+    b_address = b.data_ptr()
+    if out is None:
+        out_address = 0
+        shape = out_dtype
+    else:
+        out_address = out.data_ptr()
+        shape = (out.shape, out.stride(), out.dtype, out.get_device(), out_dtype)
+    key = (
+        a.shape,
+        b.shape,
+        a.stride(),
+        b.stride(),
+        a.dtype,
+        b.dtype,
+        device if device >= 0 else _runtime.current_simulator(),
+        b.get_device(),
+        a_scales.shape,
+        b_scales.shape,
+        a_scales.stride(),
+        b_scales.stride(),
+        a_scales.dtype,
+        b_scales.dtype,
+        a_scales.get_device(),
+        b_scales.get_device(),
+        (a_address | b_address | out_address) & 15,
+        shape,
+        group_n,
+        group_k,
+        scale_values,
+        m_policy,
+        batch_invariant,
+    )
+    if stream is None:
+        stream = _raw_stream(device) if device >= 0 else 0  # type: ignore[misc]
+    ready = _ready.get(key)
+    if ready is None:
+        options = _problem.DenseOptions(group_n, group_k, scale_values, m_policy, batch_invariant)
+        ready = _prepare_dense(a, b, a_scales, b_scales, out, out_dtype, options, stream)
+        _remember(key, ready)
+    if out is None:
+        out = torch.empty(ready.shape, dtype=ready.dtype, device=a.device)
+        out_address = out.data_ptr()
+    if ready.m == 0:
+        return out
+    workspace = 0
+    if ready.workspace:
+        _memory, workspace = _workspace(ready, a)
+    status = _launch(
+        ready.handle,
+        _byref(
+            _Arguments(
+                _SIZE,
+                a_address,
+                b_address,
+                a_scales.data_ptr(),
+                b_scales.data_ptr(),
+                out_address,
+                ready.m,
+                workspace,
+                ready.workspace,
+                0,
+                0,
+            )
+        ),
+        stream,
+    )
+    if status:
+        raise _abi.last_error(status)
+    return out
+
+
+def _prepare_dense(
+    a: Any,
+    b: Any,
+    a_scales: Any,
+    b_scales: Any,
+    out: Any,
+    out_dtype: Any,
+    options: _problem.DenseOptions,
+    stream: int,
+) -> _Ready:
+    views = {
+        "a": _arrays.as_view("a", a),
+        "b": _arrays.as_view("b", b),
+        "a_scales": _arrays.as_view("a_scales", a_scales),
+        "b_scales": _arrays.as_view("b_scales", b_scales),
+    }
+    m, n, _ = _problem.check_dense(views, options)
+    if out is None:
+        code = _problem.out_code(out_dtype, None)
+        # Fresh memory of torch is aligned to more than any kernel asks for.
+        views["out"] = _arrays.View(0, (m, n), (n, 1), code, views["a"].device, None)
+    else:
+        views["out"] = _arrays.as_view("out", out)
+        code = _problem.out_code(out_dtype, views["out"])
+    device = _runtime.open_device(_problem.check_devices(views))
+    problem = _problem.dense_problem(views, options)
+    operation = None if m == 0 else device.operation(_runtime.DENSE, problem, stream)
+    return _Ready(operation, m, (m, n), code)
+
+
+# --- Custom ops --------------------------------------------------------------------------------------
+
+_library = torch.library.Library("jitgemm", "DEF")
+_TAG = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
+_OPTIONS = "int group_n, int group_k, str scale_values, str m_policy, bool batch_invariant"
+
+
+def _no_gradient(context: Any, *gradients: Any) -> NoReturn:
+    raise errors.Unsupported("backward: there is no gradient; detach the inputs or use torch.no_grad()")
+
+
+def _register(schema: str, run: Any, fake: Any, differentiable: bool) -> None:
+    name = schema.partition("(")[0]
+    _library.define(schema, tags=(_TAG,))
+    for key in ("CUDA", "CPU"):
+        _library.impl(name, run, key)
+    torch.library.register_fake(f"jitgemm::{name}", fake, lib=_library)
+    if differentiable:
+        torch.library.register_autograd(f"jitgemm::{name}", _no_gradient, lib=_library)
+
+
+def _run_dense(a: Any, b: Any, a_scales: Any, b_scales: Any, out_dtype: Any, *options: Any) -> Any:
+    return _dense(a, b, a_scales, b_scales, None, out_dtype, *options)
+
+
+def _run_dense_out(a: Any, b: Any, a_scales: Any, b_scales: Any, out: Any, *options: Any) -> None:
+    _dense(a, b, a_scales, b_scales, out, None, *options)
+
+
+def _fake_dense(a: Any, b: Any, a_scales: Any, b_scales: Any, out_dtype: Any, *options: Any) -> Any:
+    torch._check(a.dim() == 2 and b.dim() == 2, lambda: "a and b: expected [m, k] and [n, k]")
+    torch._check(a.shape[1] == b.shape[1], lambda: f"b: expected k = {a.shape[1]}, found {b.shape[1]}")
+    return a.new_empty((a.shape[0], b.shape[0]), dtype=out_dtype)
+
+
+def _fake_dense_out(a: Any, b: Any, a_scales: Any, b_scales: Any, out: Any, *options: Any) -> None:
+    torch._check(
+        out.dim() == 2 and out.shape[0] == a.shape[0] and out.shape[1] == b.shape[0], lambda: "out: expected [m, n]"
+    )
+
+
+_register(
+    "block_scaled_mm(Tensor a, Tensor b, Tensor a_scales, Tensor b_scales, ScalarType out_dtype, "
+    f"{_OPTIONS}) -> Tensor",
+    _run_dense,
+    _fake_dense,
+    True,
+)
+_register(
+    f"block_scaled_mm_out(Tensor a, Tensor b, Tensor a_scales, Tensor b_scales, Tensor(a!) out, {_OPTIONS}) -> ()",
+    _run_dense_out,
+    _fake_dense_out,
+    False,
+)

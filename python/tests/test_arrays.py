@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays that are neither numpy's nor torch's: DLPack, __cuda_array_interface__, reinterpreted bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from products import assert_close, draw
+
+import jitgemm
+from jitgemm import _abi, _arrays
+
+
+class Exporter:
+    """An array of some library: shows DLPack and nothing else."""
+
+    def __init__(self, array: np.ndarray, *, versioned: bool) -> None:
+        self.array = array
+        self.versioned = versioned
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if "max_version" in options and not self.versioned:
+            raise TypeError("max_version")
+        return self.array.__dlpack__(**options)
+
+
+class OnGpu:
+    """A __cuda_array_interface__ that points nowhere."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.__cuda_array_interface__ = {
+            "version": 3,
+            "shape": (2, 3),
+            "typestr": "<f4",
+            "data": (4096, False),
+            "strides": None,
+            "stream": None,
+            **changes,
+        }
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_host_memory_through_dlpack_runs_on_the_simulator(rng: np.random.Generator, versioned: bool) -> None:
+    p = draw(rng, 5, 136, 272)
+    out = np.zeros((5, 136), np.float32)
+    given = jitgemm.view(Exporter(out, versioned=versioned))
+    result = jitgemm.block_scaled_mm(
+        jitgemm.view(Exporter(p.a.view(np.uint8), versioned=versioned), "float8_e4m3fn"),
+        jitgemm.view(p.b.view(np.uint8), p.b.dtype),
+        Exporter(p.a_scales, versioned=versioned),
+        p.b_scales,
+        given,
+    )
+    assert result is given
+    assert_close(out, p)
+
+
+def test_strides_and_offsets_come_through_dlpack() -> None:
+    array = np.arange(60, dtype=np.float32).reshape(6, 10)[1:5, 2:8:2]
+    found = _arrays.as_view("x", Exporter(array, versioned=True))
+    assert found.address == array.__array_interface__["data"][0]
+    assert (found.shape, found.strides, found.dtype, found.device) == ((4, 3), (10, 2), _abi.F32, "sim")
+    assert found.writable
+
+
+def test_a_read_only_array_is_known_to_be() -> None:
+    array = np.zeros((2, 2), np.float32)
+    array.flags.writeable = False
+    assert not jitgemm.view(array).writable
+
+
+def test_cuda_array_interface_is_read() -> None:
+    found = jitgemm.view(OnGpu())
+    assert (found.address, found.shape, found.strides, found.device) == (4096, (2, 3), (3, 1), "cuda:0")
+    assert jitgemm.view(OnGpu(strides=(4, 8))).strides == (1, 2)
+    assert not jitgemm.view(OnGpu(data=(4096, True))).writable
+    assert jitgemm.view(OnGpu(typestr="|u1"), "float8_e5m2").dtype == _abi.F8_E5M2
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: jitgemm.view(OnGpu(typestr="<f8")), "typestr"),
+        (lambda: jitgemm.view(OnGpu(mask=object())), "masked"),
+        (lambda: jitgemm.view(OnGpu(strides=(6, 2))), "strides of whole elements"),
+        (lambda: jitgemm.view(np.zeros((2, 2))), "expected one of .* found float64"),
+        (lambda: jitgemm.view(np.zeros((2, 2), ">f4")), "byte order"),
+        (lambda: jitgemm.view("text"), "found str"),
+    ],
+)
+def test_what_cannot_be_read_is_unsupported(make: Any, words: str) -> None:
+    with pytest.raises(jitgemm.Unsupported, match=words):
+        make()
+
+
+def test_a_view_keeps_the_size_of_elements() -> None:
+    with pytest.raises(ValueError, match="expected one of 4 bytes like float32, found uint8"):
+        jitgemm.view(np.zeros((2, 2), np.float32), "uint8")
+
+
+def test_arrays_of_two_devices_are_refused(rng: np.random.Generator) -> None:
+    p = draw(rng, 5, 136, 272)
+    with pytest.raises(ValueError, match="a_scales: expected memory of host memory like a, found cuda:0"):
+        jitgemm.block_scaled_mm(p.a, p.b, OnGpu(shape=(5, 3)), p.b_scales)
+
+
+def test_without_out_the_kind_of_array_must_be_known(rng: np.random.Generator) -> None:
+    p = draw(rng, 5, 136, 272)
+    with pytest.raises(ValueError, match="out: expected an array, since none can be made for View"):
+        jitgemm.block_scaled_mm(jitgemm.view(p.a), p.b, p.a_scales, p.b_scales)

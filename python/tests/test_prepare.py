@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans, compiling ahead, prepared operations, manifests."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from products import assert_close, draw
+
+import jitgemm
+from jitgemm import _prepare
+
+PROBLEM = jitgemm.GemmProblem(m=5, n=136, k=272)
+
+
+def test_a_plan_names_its_kernel(arch: str) -> None:
+    assert ("sm90" if arch == "sm_90a" else "sm100") in jitgemm.plan(PROBLEM, arch)
+
+
+def test_dtypes_of_a_problem_may_be_types(arch: str) -> None:
+    typed = jitgemm.GemmProblem(m=5, n=136, k=272, out_dtype=np.float32)
+    assert jitgemm.plan(typed, arch) == jitgemm.plan(jitgemm.GemmProblem(m=5, n=136, k=272, out_dtype="F32"), arch)
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind", "words"),
+    [
+        (jitgemm.GemmProblem(m=-1, n=1, k=1), ValueError, "m: expected 0 to"),
+        (jitgemm.GemmProblem(m=1, n=1, k=1, group_k=40), NotImplementedError, "group_k"),
+        (jitgemm.GemmProblem(m=1, n=1, k=1, a_dtype="float16"), NotImplementedError, "a_dtype"),
+        (jitgemm.GemmProblem(m=1, n=1, k=1, m_policy="most"), ValueError, "m_policy"),
+        (jitgemm.GemmProblem(m=1, n=1, k=1, alignment=3), ValueError, "alignment"),
+    ],
+)
+def test_a_wrong_problem_is_refused_by_name(problem: jitgemm.GemmProblem, kind: Any, words: str) -> None:
+    with pytest.raises(kind, match=words):
+        jitgemm.plan(problem)
+
+
+def test_a_prepared_operation_is_the_one_that_a_call_finds(rng: np.random.Generator, arch: str) -> None:
+    with jitgemm.simulator(arch):
+        operation = jitgemm.prepare(PROBLEM, "sim")
+        assert (operation.device, operation.arch) == ("sim", arch)
+        assert "m=5 n=136 k=272" in operation.describe()
+        p = draw(rng, 5, 136, 272)
+        assert_close(jitgemm.block_scaled_mm(p.a, p.b, p.a_scales, p.b_scales), p)
+
+
+def test_threads_share_problems_and_results_are_right(rng: np.random.Generator) -> None:
+    products = [draw(rng, m, 136, 272) for m in (3, 5) for _ in range(2)]
+    failures: list[BaseException] = []
+
+    def work(p: Any) -> None:
+        try:
+            for _ in range(2):
+                assert_close(jitgemm.block_scaled_mm(p.a, p.b, p.a_scales, p.b_scales), p)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(p,)) for p in products]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "cache" / "manifests").glob("*.json")), ids=lambda path: path.stem)
+def test_every_manifest_of_the_repository_is_read_and_can_be_planned(path: pathlib.Path) -> None:
+    work = _prepare.read_manifest(path)
+    assert work
+    for _, problem, archs in work[:: max(1, len(work) // 8)]:
+        for arch in archs:
+            assert jitgemm.plan(problem, arch)
+
+
+ENTRY: dict[str, Any] = {"name": "layer", "op": "block_scaled_mm", "m": 5, "n": 136, "k": 272, "archs": ["sm_90a"]}
+
+
+def manifest(path: pathlib.Path, **changes: Any) -> pathlib.Path:
+    """A manifest of ENTRY with changes; None takes a field away."""
+    entry = {name: value for name, value in {**ENTRY, **changes}.items() if value is not None}
+    path.write_text(json.dumps({"schema": 1, "entries": [entry]}))
+    return path
+
+
+def test_a_range_of_m_is_one_problem_a_class(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "manifest.json"
+    rows = [problem.m for _, problem, _ in _prepare.read_manifest(manifest(file, m=[1, 16384]))]
+    assert rows[:6] == [1, 2, 3, 5, 9, 17]
+    assert len(rows) <= 32
+    assert len(_prepare.read_manifest(manifest(file, m=[1, 16384], m_policy="any"))) == 1
+    assert len(_prepare.read_manifest(manifest(file, m=[1, 4], m_policy="exact"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"m": None}, "layer: m: missing"),
+        ({"m": [5, 4]}, r"layer: m: expected an integer or \[first, last\]"),
+        ({"n": "136"}, "layer: n: expected an integer"),
+        ({"out_dtype": "F64"}, "layer: out_dtype: expected one of"),
+        ({"colour": 1}, "layer: unknown field 'colour'"),
+        ({"archs": ["sm_80"]}, "layer: archs: expected a list of"),
+        ({"op": "conv"}, "layer: op: expected"),
+    ],
+)
+def test_a_wrong_manifest_names_the_entry_and_the_field(tmp_path: pathlib.Path, changes: Any, words: str) -> None:
+    with pytest.raises(jitgemm.Error, match=words):
+        jitgemm.prewarm(manifest(tmp_path / "manifest.json", **changes))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"schema": 2}', '{"schema": 1, "schema": 1}', '{"schema": 1, "entries": []}', '{"schema": 1, "x": 0}'],
+)
+def test_what_is_no_manifest_is_corrupt(tmp_path: pathlib.Path, text: str) -> None:
+    file = tmp_path / "manifest.json"
+    file.write_text(text)
+    with pytest.raises(jitgemm.CorruptData):
+        jitgemm.prewarm(file)
+    with pytest.raises(OSError, match="IO_ERROR"):
+        jitgemm.prewarm(tmp_path / "none.json")
+
+
+def test_prewarm_compiles_loads_and_reports_progress(tmp_path: pathlib.Path) -> None:
+    seen: list[tuple[int, int, str]] = []
+    report = jitgemm.prewarm(manifest(tmp_path / "manifest.json"), progress=lambda *step: seen.append(step), workers=1)
+    assert (report.problems, report.failures) == (1, ())
+    assert seen == [(1, 1, "layer m=5 sm_90a")]
+    report = jitgemm.prewarm(
+        [PROBLEM, jitgemm.GemmProblem(m=5, n=136, k=272, group_k=40)], device="sim", progress=False
+    )
+    assert report.problems == 2
+    assert len(report.failures) == 1
+    assert "group_k" in report.failures[0]
