@@ -18,8 +18,13 @@ one fits. torch is never imported by this package.
 from . import _abi, _state
 from ._arrays import View, view
 from ._dense import block_scaled_mm
+from ._grouped import (
+    batch_deepgemm_fp8_nt_groupwise,
+    group_deepgemm_fp8_nt_groupwise,
+    grouped_block_scaled_mm,
+)
 from ._prepare import PrewarmReport, compile, plan, prepare, prewarm
-from ._problem import GemmProblem
+from ._problem import GemmProblem, GroupedGemmProblem
 from ._runtime import Operation, configure, simulator
 from .errors import (
     CaptureNotReady,
@@ -52,9 +57,13 @@ def register_torch_ops() -> None:
 
 __all__ = [
     "block_scaled_mm",
+    "grouped_block_scaled_mm",
+    "group_deepgemm_fp8_nt_groupwise",
+    "batch_deepgemm_fp8_nt_groupwise",
     "per_token_cast_to_fp8",
     "per_block_cast_to_fp8",
     "GemmProblem",
+    "GroupedGemmProblem",
     "plan",
     "compile",
     "prepare",

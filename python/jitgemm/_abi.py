@@ -30,9 +30,16 @@ F32 = 6
 
 SCALE_MAJOR_ROW = 0
 SCALE_MAJOR_COLUMN = 1
+SCALE_MAJOR_PACKED = 2
 
 SCALE_VALUES_ANY = 0
 SCALE_VALUES_POWER_OF_TWO = 1
+
+GROUPS_ROW_INDICES = 1
+GROUPS_END_OFFSETS = 2
+GROUPS_ROW_POINTERS = 3
+GROUPS_MASKED = 4
+GROUPS_COLUMNS = 5
 
 M_EXACT = 0
 M_CLASS = 1
@@ -109,6 +116,65 @@ class GemmArguments(ctypes.Structure):
     ]
 
 
+class GroupedGemmProblem(ctypes.Structure):
+    """``jitgemm_grouped_gemm_problem``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("m", c_int64),
+        ("n", c_int64),
+        ("k", c_int64),
+        ("groups", c_int64),
+        ("expected_m", c_int64),
+        ("lda", c_int64),
+        ("ldb", c_int64),
+        ("ldo", c_int64),
+        ("a_scale_ld", c_int64),
+        ("b_scale_ld", c_int64),
+        ("a_group_stride", c_int64),
+        ("b_group_stride", c_int64),
+        ("out_group_stride", c_int64),
+        ("a_scale_group_stride", c_int64),
+        ("b_scale_group_stride", c_int64),
+        ("layout", c_int32),
+        ("a_dtype", c_int32),
+        ("b_dtype", c_int32),
+        ("scale_dtype", c_int32),
+        ("out_dtype", c_int32),
+        ("group_n", c_int32),
+        ("group_k", c_int32),
+        ("a_scale_major", c_int32),
+        ("b_scale_major", c_int32),
+        ("scale_values", c_int32),
+        ("m_policy", c_int32),
+        ("alignment", c_int32),
+        ("row_alignment", c_int32),
+        ("zero_ungrouped", c_int32),
+        ("count_invalid", c_int32),
+        ("batch_invariant", c_int32),
+    ]
+
+
+class GroupedGemmArguments(ctypes.Structure):
+    """``jitgemm_grouped_gemm_arguments``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("a", c_void_p),
+        ("b", c_void_p),
+        ("a_scales", c_void_p),
+        ("b_scales", c_void_p),
+        ("group_rows", c_void_p),
+        ("out", c_void_p),
+        ("m", c_int64),
+        ("invalid_count", c_void_p),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_uint64),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
 _OUT = POINTER(c_void_p)
 
 # name -> (result, parameters)
@@ -137,6 +203,12 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "jitgemm_operation_describe": (c_int32, [c_void_p, c_char_p, POINTER(c_size_t)]),
     "jitgemm_gemm_launch": (c_int32, [c_void_p, POINTER(GemmArguments), c_void_p]),
     "jitgemm_gemm_check_scales": (c_int32, [c_void_p, POINTER(GemmArguments)]),
+    "jitgemm_grouped_gemm_plan": (c_int32, [POINTER(GroupedGemmProblem), c_int32, c_char_p, POINTER(c_size_t)]),
+    "jitgemm_grouped_gemm_compile": (c_int32, [c_void_p, POINTER(GroupedGemmProblem), c_int32]),
+    "jitgemm_grouped_gemm_prepare": (c_int32, [c_void_p, POINTER(GroupedGemmProblem), _OUT]),
+    "jitgemm_grouped_gemm_find": (c_int32, [c_void_p, POINTER(GroupedGemmProblem), c_void_p, _OUT]),
+    "jitgemm_grouped_gemm_launch": (c_int32, [c_void_p, POINTER(GroupedGemmArguments), c_void_p]),
+    "jitgemm_grouped_gemm_check_scales": (c_int32, [c_void_p, POINTER(GroupedGemmArguments)]),
 }
 
 

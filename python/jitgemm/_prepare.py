@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _abi, _problem, _runtime, errors
-from ._problem import GemmProblem
+from ._problem import GemmProblem, Problem
 
 
-def plan(problem: GemmProblem, arch: str = "sm_90a") -> str:
+def plan(problem: Problem, arch: str = "sm_90a") -> str:
     """Says in a few lines which kernel a problem gets on an arch, and why.
 
     Args:
@@ -35,7 +35,7 @@ def plan(problem: GemmProblem, arch: str = "sm_90a") -> str:
     return _abi.read_text(problem.kind.plan, ctypes.byref(problem.to_c()), _runtime.arch_number(arch))
 
 
-def compile(problem: GemmProblem, arch: str = "sm_90a") -> None:
+def compile(problem: Problem, arch: str = "sm_90a") -> None:
     """Compiles a problem's kernel for an arch into the cache, unless it is there. Needs no device;
     takes up to half a second.
 
@@ -46,7 +46,7 @@ def compile(problem: GemmProblem, arch: str = "sm_90a") -> None:
     _abi.check(problem.kind.compile(context.handle, ctypes.byref(problem.to_c()), _runtime.arch_number(arch)))
 
 
-def prepare(problem: GemmProblem, device: Any = None) -> _runtime.Operation:
+def prepare(problem: Problem, device: Any = None) -> _runtime.Operation:
     """Plans, compiles if the cache has no such kernel, and loads: what the first call of a problem
     would do. Preparing again is cheap. Not while the calling thread captures a graph.
 
@@ -221,7 +221,7 @@ class _Bar:
 
 
 def prewarm(
-    manifest: str | os.PathLike[str] | Iterable[GemmProblem],
+    manifest: str | os.PathLike[str] | Iterable[Problem],
     archs: Iterable[str] | None = None,
     *,
     device: Any = None,
@@ -248,15 +248,16 @@ def prewarm(
         NoCompiler: there is no NVRTC, so nothing could be compiled.
     """
     started = time.monotonic()
+    asked: list[tuple[str, Problem, tuple[str, ...]]] = []
     if isinstance(manifest, (str, os.PathLike)):
-        asked = read_manifest(manifest)
+        asked += read_manifest(manifest)
     else:
-        asked = [("problem", problem, ("sm_90a",)) for problem in manifest]
+        asked += [("problem", problem, ("sm_90a",)) for problem in manifest]
     opened = None if device is None else _runtime.open_device(_device_name(device))
     chosen = None if archs is None else tuple(archs)
     for arch in chosen or ():
         _runtime.arch_number(arch)
-    work: list[tuple[str, GemmProblem, str]] = []
+    work: list[tuple[str, Problem, str]] = []
     for name, problem, entry_archs in asked:
         for arch in (opened.arch,) if opened is not None else chosen or entry_archs:
             work.append((f"{name} m={problem.m} {arch}", problem, arch))
@@ -266,7 +267,7 @@ def prewarm(
     done = 0
     failures: list[str] = []
 
-    def one(item: tuple[str, GemmProblem, str]) -> None:
+    def one(item: tuple[str, Problem, str]) -> None:
         nonlocal done
         name, problem, arch = item
         failure = None

@@ -17,7 +17,18 @@ from ._arrays import View
 
 SCALE_VALUES = {"any": _abi.SCALE_VALUES_ANY, "pow2": _abi.SCALE_VALUES_POWER_OF_TWO}
 M_POLICIES = {"exact": _abi.M_EXACT, "class": _abi.M_CLASS, "any": _abi.M_ANY}
-SCALE_MAJORS = {"row": _abi.SCALE_MAJOR_ROW, "column": _abi.SCALE_MAJOR_COLUMN}
+SCALE_MAJORS = {
+    "row": _abi.SCALE_MAJOR_ROW,
+    "column": _abi.SCALE_MAJOR_COLUMN,
+    "packed": _abi.SCALE_MAJOR_PACKED,
+}
+LAYOUTS = {
+    "row_indices": _abi.GROUPS_ROW_INDICES,
+    "end_offsets": _abi.GROUPS_END_OFFSETS,
+    "row_pointers": _abi.GROUPS_ROW_POINTERS,
+    "masked": _abi.GROUPS_MASKED,
+    "columns": _abi.GROUPS_COLUMNS,
+}
 
 
 def choice(name: str, table: dict[str, int], value: Any) -> int:
@@ -45,7 +56,8 @@ class GemmProblem:
         out_dtype: ``"bfloat16"``, ``"float16"`` or ``"float32"``.
         group_n: rows of b that share a scale.
         group_k: columns that share a scale, a multiple of 32.
-        a_scale_major: ``"row"`` (blocks of k contiguous) or ``"column"`` (rows contiguous).
+        a_scale_major: ``"row"`` (blocks of k contiguous), ``"column"`` (rows contiguous) or
+            ``"packed"`` (exponents of four blocks of k in one int32, rows contiguous).
         b_scale_major: as a_scale_major.
         scale_values: ``"any"``, or ``"pow2"``: a promise that every scale is a positive power of two.
         m_policy: ``"exact"`` (m is a constant of the kernel), ``"class"`` (a kernel a class of m)
@@ -104,6 +116,80 @@ class GemmProblem:
             self.alignment,
             int(self.batch_invariant),
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupedGemmProblem:
+    """Several products that share one launch, described without arrays; taken wherever a
+    :class:`GemmProblem` is. Which rows are whose is known on the device only.
+
+    Attributes:
+        m: rows of a and out; with the layout ``"masked"`` those of each group.
+        n: rows of each group's b, columns of out.
+        k: columns of a and b.
+        groups: how many.
+        layout: ``"row_indices"``, ``"end_offsets"``, ``"row_pointers"`` or ``"masked"``; see
+            :func:`jitgemm.grouped_block_scaled_mm`.
+        expected_m: rows of an average group, for the choice of tiles only; 0 is unknown.
+        a_group_stride, out_group_stride, a_scale_group_stride: with ``"masked"``, elements between
+            groups; 0 is dense.
+        b_group_stride, b_scale_group_stride: elements between groups; 0 is dense.
+        row_alignment: ``"end_offsets"``: groups begin at multiples of it (0 is 1). ``"row_indices"``:
+            runs usually do, a hint (0 is 128).
+        zero_ungrouped: ``"row_indices"``: zeroes the rows of out that are in no group.
+        count_invalid: out-of-range integers are counted.
+
+    The other attributes are those of :class:`GemmProblem`.
+    """
+
+    m: int
+    n: int
+    k: int
+    groups: int
+    layout: str = "row_indices"
+    expected_m: int = 0
+    a_dtype: Any = "float8_e4m3fn"
+    b_dtype: Any = "float8_e4m3fn"
+    scale_dtype: Any = "float32"
+    out_dtype: Any = "bfloat16"
+    group_n: int = 128
+    group_k: int = 128
+    a_scale_major: str = "row"
+    b_scale_major: str = "row"
+    scale_values: str = "any"
+    m_policy: str = "exact"
+    lda: int = 0
+    ldb: int = 0
+    ldo: int = 0
+    a_scale_ld: int = 0
+    b_scale_ld: int = 0
+    a_group_stride: int = 0
+    b_group_stride: int = 0
+    out_group_stride: int = 0
+    a_scale_group_stride: int = 0
+    b_scale_group_stride: int = 0
+    alignment: int = 16
+    row_alignment: int = 0
+    zero_ungrouped: bool = False
+    count_invalid: bool = False
+    batch_invariant: bool = False
+
+    kind = _runtime.GROUPED
+
+    def to_c(self) -> _abi.GroupedGemmProblem:
+        """The C struct."""
+        given = {name: getattr(self, name) for name, *_ in _abi.GroupedGemmProblem._fields_[1:]}
+        for name in ("a_dtype", "b_dtype", "scale_dtype", "out_dtype"):
+            given[name] = _arrays.dtype_code(name, given[name])
+        given["layout"] = choice("layout", LAYOUTS, self.layout)
+        given["a_scale_major"] = choice("a_scale_major", SCALE_MAJORS, self.a_scale_major)
+        given["b_scale_major"] = choice("b_scale_major", SCALE_MAJORS, self.b_scale_major)
+        given["scale_values"] = choice("scale_values", SCALE_VALUES, self.scale_values)
+        given["m_policy"] = choice("m_policy", M_POLICIES, self.m_policy)
+        return _abi.GroupedGemmProblem(struct_size=ctypes.sizeof(_abi.GroupedGemmProblem), **given)
+
+
+Problem = GemmProblem | GroupedGemmProblem
 
 
 # --- From the arrays of a call -----------------------------------------------------------------------
@@ -175,6 +261,16 @@ def scale_layout(name: str, found: View) -> tuple[int, int]:
     """Major order and leading distance (0 is dense) of a matrix of scales, or a stack of them."""
     rows, blocks = found.shape[-2:]
     row_step, block_step = found.strides[-2:]
+    if found.dtype == _arrays.I32:
+        if rows > 1 and row_step != 1:
+            raise errors.Unsupported(
+                f"{name}: expected packed scales whose rows are contiguous (stride 1, MN-major), "
+                f"found strides {list(found.strides)}"
+            )
+        dense = blocks <= 1 or rows == 0 or block_step == ceil_div(rows, 4) * 4
+        if not dense and block_step < rows:
+            raise errors.InvalidArgument(f"{name}: expected columns that do not overlap, found {list(found.strides)}")
+        return _abi.SCALE_MAJOR_PACKED, 0 if dense else block_step
     if rows == 0:
         return _abi.SCALE_MAJOR_ROW, 0
     if blocks <= 1 or block_step == 1:
@@ -194,12 +290,14 @@ def scale_layout(name: str, found: View) -> tuple[int, int]:
 
 
 def scale_dtype(a_scales: View, b_scales: View) -> int:
-    """The dtype of both; bytes are exponents."""
-    codes = [_abi.F8_E8M0 if found.dtype == _arrays.U8 else found.dtype for found in (a_scales, b_scales)]
+    """The dtype of both; bytes and packed words are exponents."""
+    exponents = (_arrays.U8, _arrays.I32)
+    codes = [_abi.F8_E8M0 if found.dtype in exponents else found.dtype for found in (a_scales, b_scales)]
     for name, code in zip(("a_scales", "b_scales"), codes, strict=True):
         if code not in (_abi.F32, _abi.F8_E8M0):
             raise errors.InvalidArgument(
-                f"{name}: expected dtype float32, float8_e8m0fnu or uint8 (exponents), found {_arrays.NAMES[code]}"
+                f"{name}: expected dtype float32, float8_e8m0fnu, uint8 (exponents) or int32 (packed exponents), "
+                f"found {_arrays.NAMES[code]}"
             )
     if codes[0] != codes[1]:
         raise errors.InvalidArgument(
@@ -259,9 +357,16 @@ def check_dense(views: dict[str, View], options: DenseOptions) -> tuple[int, int
     group_n = check_group("group_n", options.group_n)
     group_k = check_group("group_k", options.group_k)
     blocks = ceil_div(k, group_k)
-    check_shape("a_scales", a_scales, (m, blocks), "[m, ceil(k / group_k)]")
-    check_shape("b_scales", b_scales, (ceil_div(n, group_n), blocks), "[ceil(n / group_n), ceil(k / group_k)]")
+    check_scales("a_scales", a_scales, (m,), blocks, "m")
+    check_scales("b_scales", b_scales, (ceil_div(n, group_n),), blocks, "ceil(n / group_n)")
     return m, n, k
+
+
+def check_scales(name: str, found: View, rows: tuple[int, ...], blocks: int, words: str) -> None:
+    if found.dtype == _arrays.I32:
+        check_shape(name, found, (*rows, ceil_div(blocks, 4)), f"[{words}, ceil(ceil(k / group_k) / 4)]")
+    else:
+        check_shape(name, found, (*rows, blocks), f"[{words}, ceil(k / group_k)]")
 
 
 def dense_problem(views: dict[str, View], options: DenseOptions) -> Any:
@@ -296,4 +401,130 @@ def dense_problem(views: dict[str, View], options: DenseOptions) -> Any:
         b_ld,
         alignment_of(a.address, b.address, out.address),
         int(options.batch_invariant),
+    )
+
+
+# --- Grouped products ----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupedOptions:
+    """What a call of grouped_block_scaled_mm says besides its arrays; hashable."""
+
+    group_n: int = 128
+    group_k: int = 128
+    layout: str = "row_indices"
+    expected_m: int = 0
+    row_alignment: int = 0
+    zero_ungrouped: bool = False
+    scale_values: str = "any"
+    m_policy: str = "exact"
+    batch_invariant: bool = False
+
+
+def check_grouped(views: dict[str, View], options: GroupedOptions) -> tuple[int, tuple[int, ...]]:
+    """m and the shape of out of a call whose shapes and dtypes fit together."""
+    a, b, a_scales, b_scales, rows = (views[name] for name in ("a", "b", "a_scales", "b_scales", "group_rows"))
+    layout = choice("layout", LAYOUTS, options.layout)
+    masked = layout == _abi.GROUPS_MASKED
+    check_rank("a", a, "[groups, m, k]" if masked else "[m, k]")
+    check_rank("b", b, "[groups, n, k]")
+    check_dtype("a", a, FP8)
+    check_dtype("b", b, FP8)
+    m, k = a.shape[-2:]
+    groups, n = b.shape[:2]
+    check_shape("b", b, (groups, n, k), "[groups, n, k]")
+    if masked:
+        check_shape("a", a, (groups, m, k), "[groups, m, k]")
+    blocks = ceil_div(k, check_group("group_k", options.group_k))
+    n_blocks = ceil_div(n, check_group("group_n", options.group_n))
+    lead = (groups,) if masked else ()
+    check_scales("a_scales", a_scales, (*lead, m), blocks, "groups, m" if masked else "m")
+    check_scales("b_scales", b_scales, (groups, n_blocks), blocks, "groups, ceil(n / group_n)")
+    check_dtype("group_rows", rows, (_arrays.I32,))
+    count, words = {
+        _abi.GROUPS_ROW_INDICES: (m, "[m]"),
+        _abi.GROUPS_ROW_POINTERS: (groups + 1, "[groups + 1]"),
+    }.get(layout, (groups, "[groups]"))
+    check_shape("group_rows", rows, (count,), words)
+    if count > 1 and rows.strides != (1,):
+        raise errors.InvalidArgument(f"group_rows: expected contiguous integers, found stride {rows.strides[0]}")
+    return m, (*lead, m, n)
+
+
+def group_stride(name: str, found: View, dense: int) -> int:
+    """Elements between groups of a stack of matrices; 0 is dense."""
+    groups = found.shape[0]
+    stride = found.strides[0]
+    if groups <= 1 or stride == dense:
+        return 0
+    if stride < 1:
+        raise errors.InvalidArgument(
+            f"{name}: expected groups that do not overlap, found strides {list(found.strides)}"
+        )
+    return stride
+
+
+def scale_group_stride(name: str, found: View, major: int, leading: int) -> int:
+    """The same of scales, whose dense stack depends on their order."""
+    rows, blocks = found.shape[-2:]
+    if major == _abi.SCALE_MAJOR_ROW:
+        dense = rows * (leading or blocks)
+    elif major == _abi.SCALE_MAJOR_COLUMN:
+        dense = blocks * (leading or rows)
+    else:
+        dense = blocks * (leading or ceil_div(rows, 4) * 4)
+    return group_stride(name, found, dense)
+
+
+def grouped_problem(views: dict[str, View], options: GroupedOptions) -> Any:
+    """The C struct for checked arrays."""
+    a, b, a_scales, b_scales, out = (views[name] for name in ("a", "b", "a_scales", "b_scales", "out"))
+    layout = choice("layout", LAYOUTS, options.layout)
+    masked = layout == _abi.GROUPS_MASKED
+    m, k = a.shape[-2:]
+    groups, n = b.shape[:2]
+    check_shape("out", out, (groups, m, n) if masked else (m, n), "[groups, m, n]" if masked else "[m, n]")
+    if not out.writable:
+        raise errors.InvalidArgument("out: expected an array that may be written to, found a read-only one")
+    counter = views.get("invalid_count")
+    if counter is not None:
+        check_dtype("invalid_count", counter, (_arrays.I32,))
+        check_shape("invalid_count", counter, (1,), "[1]")
+    a_major, a_ld = scale_layout("a_scales", a_scales)
+    b_major, b_ld = scale_layout("b_scales", b_scales)
+    lda, ldb, ldo = row_stride("a", a), row_stride("b", b), row_stride("out", out)
+    return _abi.GroupedGemmProblem(
+        struct_size=ctypes.sizeof(_abi.GroupedGemmProblem),
+        m=m,
+        n=n,
+        k=k,
+        groups=groups,
+        expected_m=options.expected_m,
+        lda=lda,
+        ldb=ldb,
+        ldo=ldo,
+        a_scale_ld=a_ld,
+        b_scale_ld=b_ld,
+        a_group_stride=group_stride("a", a, m * (lda or k)) if masked else 0,
+        b_group_stride=group_stride("b", b, n * (ldb or k)),
+        out_group_stride=group_stride("out", out, m * (ldo or n)) if masked else 0,
+        a_scale_group_stride=scale_group_stride("a_scales", a_scales, a_major, a_ld) if masked else 0,
+        b_scale_group_stride=scale_group_stride("b_scales", b_scales, b_major, b_ld),
+        layout=layout,
+        a_dtype=a.dtype,
+        b_dtype=b.dtype,
+        scale_dtype=scale_dtype(a_scales, b_scales),
+        out_dtype=out.dtype,
+        group_n=options.group_n,
+        group_k=options.group_k,
+        a_scale_major=a_major,
+        b_scale_major=b_major,
+        scale_values=choice("scale_values", SCALE_VALUES, options.scale_values),
+        m_policy=choice("m_policy", M_POLICIES, options.m_policy),
+        alignment=alignment_of(a.address, b.address, out.address),
+        row_alignment=options.row_alignment,
+        zero_ungrouped=int(options.zero_ungrouped),
+        count_invalid=int(counter is not None),
+        batch_invariant=int(options.batch_invariant),
     )

@@ -127,6 +127,13 @@ DENSE = Kind(
     _abi.lib.jitgemm_gemm_find,
     _abi.lib.jitgemm_gemm_launch,
 )
+GROUPED = Kind(
+    _abi.lib.jitgemm_grouped_gemm_plan,
+    _abi.lib.jitgemm_grouped_gemm_compile,
+    _abi.lib.jitgemm_grouped_gemm_prepare,
+    _abi.lib.jitgemm_grouped_gemm_find,
+    _abi.lib.jitgemm_grouped_gemm_launch,
+)
 
 
 class Operation:

@@ -272,6 +272,162 @@ def _prepare_dense(
     return _Ready(operation, m, (m, n), code)
 
 
+# --- grouped_block_scaled_mm -------------------------------------------------------------------------
+
+_GROUPED_SIZE = ctypes.sizeof(_abi.GroupedGemmArguments)
+_GroupedArguments = _abi.GroupedGemmArguments
+_launch_grouped = _abi.lib.jitgemm_grouped_gemm_launch
+
+
+def grouped_block_scaled_mm(
+    a: Any,
+    b: Any,
+    a_scales: Any,
+    b_scales: Any,
+    group_rows: Any,
+    out: Any,
+    out_dtype: Any,
+    invalid_count: Any,
+    stream: int | None,
+    *options: Any,
+) -> Any:
+    """jitgemm.grouped_block_scaled_mm for tensors."""
+    if (
+        not _is_compiling()
+        and _plain(a, b, a_scales, b_scales, out)
+        and type(group_rows) in _PLAIN
+        and (invalid_count is None or type(invalid_count) in _PLAIN)
+    ):
+        return _grouped(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, stream, *options)
+    if stream is not None:
+        raise errors.Unsupported("stream: expected None under torch.compile and for tensor subclasses")
+    _check_tensors(a=a, b=b, a_scales=a_scales, b_scales=b_scales, group_rows=group_rows)
+    dtype = torch_dtype(out_dtype, out)
+    if out is None:
+        if invalid_count is None:
+            return torch.ops.jitgemm.grouped_block_scaled_mm(a, b, a_scales, b_scales, group_rows, dtype, *options)
+        out = a.new_empty((*a.shape[:-1], b.shape[1]), dtype=dtype)
+    elif dtype is not None and dtype != out.dtype:
+        raise errors.InvalidArgument(f"out_dtype: expected {out.dtype}, the dtype of out, found {dtype}")
+    _check_tensors(out=out)
+    torch.ops.jitgemm.grouped_block_scaled_mm_out(a, b, a_scales, b_scales, group_rows, out, invalid_count, *options)
+    return out
+
+
+def _grouped(
+    a: Any,
+    b: Any,
+    a_scales: Any,
+    b_scales: Any,
+    group_rows: Any,
+    out: Any,
+    out_dtype: Any,
+    invalid_count: Any,
+    stream: int | None,
+    *options: Any,
+) -> Any:
+    device = a.get_device()
+    a_address = a.data_ptr()
+    b_address = b.data_ptr()
+    if out is None:
+        out_address = 0
+        shape = out_dtype
+    else:
+        out_address = out.data_ptr()
+        shape = (out.shape, out.stride(), out.dtype, out.get_device(), out_dtype)
+    counter = None if invalid_count is None else (invalid_count.shape, invalid_count.dtype, invalid_count.get_device())
+    key = (
+        a.shape,
+        b.shape,
+        a.stride(),
+        b.stride(),
+        a.dtype,
+        b.dtype,
+        device if device >= 0 else _runtime.current_simulator(),
+        b.get_device(),
+        a_scales.shape,
+        b_scales.shape,
+        a_scales.stride(),
+        b_scales.stride(),
+        a_scales.dtype,
+        b_scales.dtype,
+        a_scales.get_device(),
+        b_scales.get_device(),
+        group_rows.shape,
+        group_rows.stride(),
+        group_rows.dtype,
+        group_rows.get_device(),
+        counter,
+        (a_address | b_address | out_address) & 15,
+        shape,
+        options,
+    )
+    if stream is None:
+        stream = _raw_stream(device) if device >= 0 else 0  # type: ignore[misc]
+    ready = _ready.get(key)
+    if ready is None:
+        arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales, "group_rows": group_rows}
+        given = _problem.GroupedOptions(*options)
+        ready = _prepare_grouped(arrays, out, out_dtype, invalid_count, given, stream)
+        _remember(key, ready)
+    if out is None:
+        out = torch.empty(ready.shape, dtype=ready.dtype, device=a.device)
+        out_address = out.data_ptr()
+    if ready.m == 0:
+        return out
+    workspace = 0
+    if ready.workspace:
+        _memory, workspace = _workspace(ready, a)
+    status = _launch_grouped(
+        ready.handle,
+        _byref(
+            _GroupedArguments(
+                _GROUPED_SIZE,
+                a_address,
+                b_address,
+                a_scales.data_ptr(),
+                b_scales.data_ptr(),
+                group_rows.data_ptr(),
+                out_address,
+                ready.m,
+                0 if invalid_count is None else invalid_count.data_ptr(),
+                workspace,
+                ready.workspace,
+                0,
+                0,
+            )
+        ),
+        stream,
+    )
+    if status:
+        raise _abi.last_error(status)
+    return out
+
+
+def _prepare_grouped(
+    arrays: dict[str, Any],
+    out: Any,
+    out_dtype: Any,
+    invalid_count: Any,
+    options: _problem.GroupedOptions,
+    stream: int,
+) -> _Ready:
+    views = {name: _arrays.as_view(name, array) for name, array in arrays.items()}
+    m, shape = _problem.check_grouped(views, options)
+    if out is None:
+        code = _problem.out_code(out_dtype, None)
+        views["out"] = _arrays.View(0, shape, _arrays.dense_strides(shape), code, views["a"].device, None)
+    else:
+        views["out"] = _arrays.as_view("out", out)
+        code = _problem.out_code(out_dtype, views["out"])
+    if invalid_count is not None:
+        views["invalid_count"] = _arrays.as_view("invalid_count", invalid_count)
+    device = _runtime.open_device(_problem.check_devices(views))
+    problem = _problem.grouped_problem(views, options)
+    operation = None if m == 0 else device.operation(_runtime.GROUPED, problem, stream)
+    return _Ready(operation, m, shape, code)
+
+
 # --- Custom ops --------------------------------------------------------------------------------------
 
 _library = torch.library.Library("jitgemm", "DEF")
@@ -324,5 +480,49 @@ _register(
     f"block_scaled_mm_out(Tensor a, Tensor b, Tensor a_scales, Tensor b_scales, Tensor(a!) out, {_OPTIONS}) -> ()",
     _run_dense_out,
     _fake_dense_out,
+    False,
+)
+
+
+_GROUPED_OPTIONS = (
+    "int group_n, int group_k, str layout, int expected_m, int row_alignment, bool zero_ungrouped, "
+    "str scale_values, str m_policy, bool batch_invariant"
+)
+_GROUPED_INPUTS = "Tensor a, Tensor b, Tensor a_scales, Tensor b_scales, Tensor group_rows"
+
+
+def _run_grouped(a: Any, b: Any, a_scales: Any, b_scales: Any, rows: Any, out_dtype: Any, *options: Any) -> Any:
+    return _grouped(a, b, a_scales, b_scales, rows, None, out_dtype, None, None, *options)
+
+
+def _run_grouped_out(
+    a: Any, b: Any, a_scales: Any, b_scales: Any, rows: Any, out: Any, invalid_count: Any, *options: Any
+) -> None:
+    _grouped(a, b, a_scales, b_scales, rows, out, None, invalid_count, None, *options)
+
+
+def _fake_grouped(a: Any, b: Any, a_scales: Any, b_scales: Any, rows: Any, out_dtype: Any, *options: Any) -> Any:
+    torch._check(a.dim() in (2, 3) and b.dim() == 3, lambda: "a and b: expected [.., m, k] and [groups, n, k]")
+    torch._check(a.shape[-1] == b.shape[2], lambda: f"b: expected k = {a.shape[-1]}, found {b.shape[2]}")
+    return a.new_empty((*a.shape[:-1], b.shape[1]), dtype=out_dtype)
+
+
+def _fake_grouped_out(
+    a: Any, b: Any, a_scales: Any, b_scales: Any, rows: Any, out: Any, invalid_count: Any, *options: Any
+) -> None:
+    torch._check(out.dim() == a.dim() and out.shape[-1] == b.shape[1], lambda: "out: expected [.., m, n]")
+
+
+_register(
+    f"grouped_block_scaled_mm({_GROUPED_INPUTS}, ScalarType out_dtype, {_GROUPED_OPTIONS}) -> Tensor",
+    _run_grouped,
+    _fake_grouped,
+    True,
+)
+_register(
+    f"grouped_block_scaled_mm_out({_GROUPED_INPUTS}, Tensor(a!) out, Tensor(b!)? invalid_count, "
+    f"{_GROUPED_OPTIONS}) -> ()",
+    _run_grouped_out,
+    _fake_grouped_out,
     False,
 )

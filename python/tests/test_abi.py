@@ -21,6 +21,8 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "jitgemm_context_options": _abi.ContextOptions,
     "jitgemm_gemm_problem": _abi.GemmProblem,
     "jitgemm_gemm_arguments": _abi.GemmArguments,
+    "jitgemm_grouped_gemm_problem": _abi.GroupedGemmProblem,
+    "jitgemm_grouped_gemm_arguments": _abi.GroupedGemmArguments,
 }
 
 

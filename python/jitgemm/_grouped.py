@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grouped products: the public functions, and how arrays that are not torch tensors reach the library."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from . import _abi, _arrays, _launch, _problem, _runtime, _state, errors
+
+
+def grouped_block_scaled_mm(
+    a: Any,
+    b: Any,
+    a_scales: Any,
+    b_scales: Any,
+    group_rows: Any,
+    out: Any = None,
+    out_dtype: Any = None,
+    group_n: int = 128,
+    group_k: int = 128,
+    *,
+    layout: str = "row_indices",
+    expected_m: int = 0,
+    row_alignment: int = 0,
+    zero_ungrouped: bool = False,
+    invalid_count: Any = None,
+    scale_values: str = "any",
+    m_policy: str = "exact",
+    batch_invariant: bool = False,
+    stream: int | None = None,
+) -> Any:
+    """Several FP8 products in one launch: each group has a b of its own, and rows of a and out.
+
+    ``out[i,j] = sum over kb of dot(a[i,kb], b[g,j,kb]) * (a_scales[i,kb] * b_scales[g, j // group_n, kb])``
+
+    for every row i of group g. Which rows those are is read from group_rows on the device when the
+    kernel runs, so a captured graph may be replayed with other contents, and nothing waits. The
+    integers may be anything: an index that is no group counts as -1, a bound outside of [0, m] as
+    the nearest in it, and nothing out of bounds is read or written. Rows of no group are left
+    untouched; in a new array they are unspecified. A group without rows costs nothing.
+
+    Streams, threads, ownership, torch.compile, graphs and gradients: as for
+    :func:`jitgemm.block_scaled_mm`.
+
+    Args:
+        a: [m, k], float8_e4m3fn or float8_e5m2, rows contiguous; ``"masked"``: [groups, m, k].
+        b: [groups, n, k], as a.
+        a_scales: [m, ceil(k / group_k)], ``"masked"``: [groups, m, ceil(k / group_k)]; float32 of
+            any value in either order, or float8_e8m0fnu (uint8 is read as that), or int32: packed
+            exponents [.., m, ceil(k / group_k / 4)] with rows contiguous.
+        b_scales: [groups, ceil(n / group_n), ceil(k / group_k)], as a_scales.
+        group_rows: int32, on the device of a; its meaning depends on layout.
+        out: [m, n] to be written, ``"masked"``: [groups, m, n]; a new array without it.
+        out_dtype: bfloat16 (default), float16 or float32; must agree with out if both are given.
+        group_n: rows of b that share a scale, from 1.
+        group_k: columns that share a scale, a multiple of 32.
+        layout: ``"row_indices"``: group_rows is [m], the group of each row or -1, in any order.
+            ``"end_offsets"``: [groups], where each group's rows end; they begin where the group
+            before ended, rounded up to row_alignment. ``"row_pointers"``: [groups + 1], where each
+            group's rows begin, and the end of the last. ``"masked"``: [groups], how many rows of
+            each group are in use.
+        expected_m: rows of an average group, for the choice of tiles only; 0 is unknown.
+        row_alignment: see layout; for ``"row_indices"`` a hint that runs usually begin at multiples
+            of it (0 is 128).
+        zero_ungrouped: ``"row_indices"`` only: zeroes rows whose index is no group.
+        invalid_count: int32 [1] on the device: the number of out-of-range integers is added to it.
+        scale_values: ``"any"``, or ``"pow2"``: a promise that every float32 scale is a positive
+            power of two.
+        m_policy: ``"exact"``, ``"class"`` or ``"any"``; kernels never depend on m, only tiles do.
+        batch_invariant: a row's bits depend neither on m nor on other rows.
+        stream: address of a CUstream to use instead of torch's current one.
+
+    Returns:
+        out, or a new array of the kind and on the device of a.
+
+    Raises:
+        InvalidArgument, Unsupported, CaptureNotReady, Error: as for :func:`jitgemm.block_scaled_mm`.
+    """
+    backend = _state.torch_backend
+    if backend is None and _arrays.is_torch(a):
+        backend = _state.load_torch_backend()
+    if backend is not None and isinstance(a, backend.Tensor):
+        return backend.grouped_block_scaled_mm(
+            a,
+            b,
+            a_scales,
+            b_scales,
+            group_rows,
+            out,
+            out_dtype,
+            invalid_count,
+            stream,
+            group_n,
+            group_k,
+            layout,
+            expected_m,
+            row_alignment,
+            zero_ungrouped,
+            scale_values,
+            m_policy,
+            batch_invariant,
+        )
+    options = _problem.GroupedOptions(
+        group_n,
+        group_k,
+        layout,
+        expected_m,
+        row_alignment,
+        zero_ungrouped,
+        scale_values,
+        m_policy,
+        batch_invariant,
+    )
+    return _run(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, options, stream or 0)
+
+
+def _run(
+    a: Any,
+    b: Any,
+    a_scales: Any,
+    b_scales: Any,
+    group_rows: Any,
+    out: Any,
+    out_dtype: Any,
+    invalid_count: Any,
+    options: _problem.GroupedOptions,
+    stream: int,
+) -> Any:
+    arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales, "group_rows": group_rows}
+    views = {name: _arrays.as_view(name, array, stream) for name, array in arrays.items()}
+    m, shape = _problem.check_grouped(views, options)
+    given = None if out is None else _arrays.as_view("out", out, stream)
+    code = _problem.out_code(out_dtype, given)
+    if out is None:
+        out = _launch.new_output(a, shape, code)
+        given = _arrays.as_view("out", out, stream)
+    assert given is not None
+    views["out"] = given
+    if invalid_count is not None:
+        views["invalid_count"] = _arrays.as_view("invalid_count", invalid_count, stream)
+    device = _runtime.open_device(_problem.check_devices(views))
+    problem = _problem.grouped_problem(views, options)
+    if m == 0:
+        return out
+    operation = device.operation(_runtime.GROUPED, problem, stream)
+    workspace = _launch.Workspace(device, operation)
+    arguments = _abi.GroupedGemmArguments(
+        struct_size=ctypes.sizeof(_abi.GroupedGemmArguments),
+        m=m,
+        workspace=workspace.address,
+        workspace_bytes=workspace.bytes,
+        **{name: found.address for name, found in views.items()},
+    )
+    _abi.check(_abi.lib.jitgemm_grouped_gemm_launch(operation.handle, ctypes.byref(arguments), stream))
+    workspace.keep_until_done(device, stream)
+    return out
+
+
+# --- Under the names and signatures that engines call -------------------------------------------------
+
+
+def granularity(scale_granularity_mnk: tuple[int, int, int]) -> tuple[int, int]:
+    """group_n and group_k of a granularity whose rows of a have a scale each."""
+    try:
+        rows, columns, depth = scale_granularity_mnk
+    except (TypeError, ValueError):
+        raise errors.InvalidArgument(
+            f"scale_granularity_mnk: expected three integers, found {scale_granularity_mnk!r}"
+        ) from None
+    if rows != 1:
+        raise errors.Unsupported(
+            f"scale_granularity_mnk: expected 1 row of a for a scale, found {rows}; repeat the scales for each row"
+        )
+    return columns, depth
+
+
+def group_deepgemm_fp8_nt_groupwise(
+    a: Any,
+    b: Any,
+    a_scale: Any,
+    b_scale: Any,
+    m_indices: Any,
+    scale_granularity_mnk: tuple[int, int, int] = (1, 128, 128),
+    out: Any = None,
+    out_dtype: Any = None,
+) -> Any:
+    """Grouped product in which m_indices says each row's group.
+
+    Any m, n, k and number of groups; groups may be in any order, missing, repeated, and need no
+    alignment. Rows with -1, or an index that is no group, are left untouched. Scales are applied
+    exactly, whatever their values. Runs on SM90 too. See :func:`jitgemm.grouped_block_scaled_mm`
+    for streams, threads, ownership and graphs.
+
+    Args:
+        a: [m, k], float8_e4m3fn.
+        b: [groups, n, k], float8_e4m3fn.
+        a_scale: [m, ceil(k / 128)], float32; or packed int32, see grouped_block_scaled_mm.
+        b_scale: [groups, ceil(n / 128), ceil(k / 128)], float32; or packed int32.
+        m_indices: [m], int32.
+        scale_granularity_mnk: rows of a, rows of b and columns that share a scale; (1, any,
+            multiple of 32).
+        out: [m, n] to be written; a new array without it.
+        out_dtype: bfloat16 (default), float16 or float32; ignored if out is given.
+
+    Returns:
+        out, or a new array.
+
+    Raises:
+        ValueError: (InvalidArgument) shapes, dtypes or devices do not fit.
+        NotImplementedError: (Unsupported) there is no kernel for it.
+    """
+    group_n, group_k = granularity(scale_granularity_mnk)
+    return grouped_block_scaled_mm(
+        a, b, a_scale, b_scale, m_indices, out, None if out is not None else out_dtype, group_n, group_k
+    )
+
+
+def batch_deepgemm_fp8_nt_groupwise(
+    a: Any,
+    b: Any,
+    a_scale: Any,
+    b_scale: Any,
+    masked_m: Any,
+    expected_m: int,
+    scale_granularity_mnk: tuple[int, int, int] = (1, 128, 128),
+    out: Any = None,
+    out_dtype: Any = None,
+) -> Any:
+    """Batched product in which masked_m says how many rows of each group are in use.
+
+    Rows beyond masked_m are left untouched; a group with none costs nothing.
+
+    Args:
+        a: [groups, m, k], float8_e4m3fn.
+        b: [groups, n, k], float8_e4m3fn.
+        a_scale: [groups, m, ceil(k / 128)], float32; or packed int32.
+        b_scale: [groups, ceil(n / 128), ceil(k / 128)], float32; or packed int32.
+        masked_m: [groups], int32, on the device.
+        expected_m: rows of an average group, from 1: for the choice of tiles only.
+        scale_granularity_mnk: as for group_deepgemm_fp8_nt_groupwise.
+        out: [groups, m, n] to be written; a new array without it.
+        out_dtype: bfloat16 (default), float16 or float32; ignored if out is given.
+
+    Returns:
+        out, or a new array.
+
+    Raises:
+        ValueError: (InvalidArgument) shapes, dtypes, devices or expected_m do not fit.
+        NotImplementedError: (Unsupported) there is no kernel for it.
+    """
+    if not isinstance(expected_m, int) or expected_m < 1:
+        raise errors.InvalidArgument(f"expected_m: expected an integer from 1, found {expected_m!r}")
+    group_n, group_k = granularity(scale_granularity_mnk)
+    return grouped_block_scaled_mm(
+        a,
+        b,
+        a_scale,
+        b_scale,
+        masked_m,
+        out,
+        None if out is not None else out_dtype,
+        group_n,
+        group_k,
+        layout="masked",
+        expected_m=expected_m,
+    )
