@@ -60,7 +60,9 @@ struct Exact {
   static constexpr int kExchanged = kScaleEmpty + 8 * Spec::kScaleStages;
   static constexpr int kConsumed = kExchanged + 8;
   static constexpr int kTensorMemory = kConsumed + 8;
-  static constexpr int kSharedBytes = kTensorMemory + 16;
+  static constexpr int kWorkRing = kTensorMemory + 16;
+  static constexpr int kSharedBytes =
+      kWorkRing + (Geometry::kGrouped ? static_cast<int>(WorkRing::kBytes) : 0);
   static_assert(kSharedBytes == Spec::kSharedBytes, "the planner's sum differs from the kernel's");
 };
 
@@ -74,7 +76,9 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
                                  Geometry::kLanes * Geometry::kPair, Geometry::kColumns);
   StageCursor<Spec::kStages> stage;
   StageCursor<Exact::kAccumulators> accumulator;
-  for (int t = walk.first; t < walk.tiles; t += walk.step) {
+  Tiles tiles(walk, stages.work);
+  for (Tile tile; tiles.next<true>(tile);) {
+    if (!has_operands(tile)) continue;
     int step_in_group = 0;
     for (int step = range.begin; step < range.end; step += Geometry::kStepsPerStage) {
       mbarrier_wait(stages.full + 8 * stage.stage, stage.phase);
@@ -126,24 +130,29 @@ __device__ __forceinline__ void fetch_scales(const GemmParams& p, SharedAddress 
   StageCursor<Spec::kScaleStages> ring;
   const int first = range.begin / Geometry::kStepsPerGroup;
   const int last = ceil_div(range.end, Geometry::kStepsPerGroup);
-  for (int t = walk.first; t < walk.tiles; t += walk.step) {
-    const Tile tile = walk.at(t);
+  Tiles tiles(walk, shared + Exact::kWorkRing);
+  for (Tile tile; tiles.next(tile);) {
+    if (!has_operands(tile)) continue;
+    const long long a_offset = Geometry::kGrouped ? tile.group * p.a_scale_group_stride : 0;
+    const long long b_offset = Geometry::kGrouped ? tile.group * p.b_scale_group_stride : 0;
+    const float* lane_group = lane_scales + (Geometry::kSwap ? b_offset : a_offset);
+    const float* column_group = column_scales + (Geometry::kSwap ? a_offset : b_offset);
     for (int block = first; block < last; ++block) {
       mbarrier_wait(shared + Exact::kScaleEmpty + 8 * ring.stage, ring.phase ^ 1);
       const SharedAddress to = shared + Exact::kScales + ring.stage * Exact::kScaleFloats * 4;
-      const float* lane_block = lane_scales + block * lane_stride_k;
-      const float* column_block = column_scales + block * column_stride_k;
+      const float* lane_block = lane_group + block * lane_stride_k;
+      const float* column_block = column_group + block * column_stride_k;
 #pragma unroll
       for (int i = lane; i < Geometry::kLanes; i += 32) {
         const int row = tile.lane0 + i;
-        const bool inside = row < lane_rows(p);
+        const bool inside = row < lane_rows(tile);
         cp_async_4(to + 4 * i, lane_block + (inside ? row / kLaneGroup * lane_stride : 0),
                    inside ? 4 : 0);
       }
 #pragma unroll
       for (int i = lane; i < Exact::kColumnScales; i += 32) {
         const int row = tile.column0 + i * Exact::kScaleRun;
-        const bool inside = row < column_rows(p);
+        const bool inside = row < column_rows(tile);
         cp_async_4(to + 4 * (Geometry::kLanes + i),
                    column_block + (inside ? row / kColumnGroup * column_stride : 0),
                    inside ? 4 : 0);
@@ -254,10 +263,11 @@ __device__ __forceinline__ void promote(const GemmParams& p, SharedAddress share
                             shared + Exact::kConsumed};
   const int blocks =
       ceil_div(range.end, Geometry::kStepsPerGroup) - range.begin / Geometry::kStepsPerGroup;
-  for (int t = walk.first; t < walk.tiles; t += walk.step) {
-    const Tile tile = walk.at(t);
+  Tiles tiles(walk, shared + Exact::kWorkRing);
+  for (Tile tile; tiles.next(tile);) {
     promotion.clear();
-    for (int block = 0; block < blocks; ++block) {
+    const int tile_blocks = has_operands(tile) ? blocks : 0;
+    for (int block = 0; block < tile_blocks; ++block) {
       const SharedAddress scales =
           shared + Exact::kScales + scale_stage.stage * Exact::kScaleFloats * 4;
       mbarrier_wait(shared + Exact::kScaleFull + 8 * scale_stage.stage, scale_stage.phase);
@@ -295,8 +305,9 @@ __device__ __forceinline__ void promote(const GemmParams& p, SharedAddress share
       for (int j = 0; j < Exact::kWarpColumns; j += 2) {
         float low, high;
         unpack(promotion.sum[j / 2], low, high);
-        store_transposed(p, tile.column0 + first_column + j, tile.lane0 + lane_in_tile, low);
-        store_transposed(p, tile.column0 + first_column + j + 1, tile.lane0 + lane_in_tile, high);
+        store_transposed(p, tile, tile.column0 + first_column + j, tile.lane0 + lane_in_tile, low);
+        store_transposed(p, tile, tile.column0 + first_column + j + 1, tile.lane0 + lane_in_tile,
+                         high);
       }
     } else {
       constexpr int kWidth =
@@ -306,7 +317,7 @@ __device__ __forceinline__ void promote(const GemmParams& p, SharedAddress share
         float row[kWidth];
 #pragma unroll
         for (int j = 0; j < kWidth; j += 2) unpack(promotion.sum[(c + j) / 2], row[j], row[j + 1]);
-        store.put(row, tile.lane0 + epilogue_warp % 4 * 32, tile.column0 + first_column + c);
+        store.put(tile, row, tile.lane0 + epilogue_warp % 4 * 32, tile.column0 + first_column + c);
       }
     }
   }
@@ -320,7 +331,7 @@ __device__ __forceinline__ void run(const GemmParams& p) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int rank = Spec::kCluster > 1 ? static_cast<int>(cluster_cta_rank()) : 0;
   const Stages stages = {shared + Exact::kLaneTiles, shared + Exact::kColumnTiles,
-                         shared + Exact::kFull, shared + Exact::kEmpty};
+                         shared + Exact::kFull, shared + Exact::kEmpty, shared + Exact::kWorkRing};
 
   if (threadIdx.x == 0) {
     init_barriers(shared + Exact::kFull, Spec::kStages, Stages::kFullArrivals);
@@ -331,6 +342,9 @@ __device__ __forceinline__ void run(const GemmParams& p) {
     init_barriers(shared + Exact::kScaleFull, Spec::kScaleStages, 32);
     init_barriers(shared + Exact::kScaleEmpty, Spec::kScaleStages, Spec::kEpilogueWarps);
     init_barriers(shared + Exact::kExchanged, 2, SplitExchange::kArrivals);
+    if constexpr (Geometry::kGrouped) {
+      WorkRing{stages.work}.init(work_readers(1));
+    }
     mbarrier_init_fence();
   }
   if (warp == kScaleWarp) {
@@ -355,6 +369,8 @@ __device__ __forceinline__ void run(const GemmParams& p) {
       }
     } else if (warp == kScaleWarp) {
       fetch_scales(p, shared, walk, range, lane);
+    } else if (warp == Roles::kScheduleWarp) {
+      if constexpr (Geometry::kGrouped) schedule(p, stages.work, lane);
     } else if (warp >= Roles::kFirstFeedWarp) {
       if constexpr (Roles::kAnyFeed) {
         produce_by_feed(p, stages, walk, range, warp - Roles::kFirstFeedWarp, lane);

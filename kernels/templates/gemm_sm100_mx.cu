@@ -51,7 +51,9 @@ struct Scaled {
   static constexpr int kExchanged = kAccumulatorEmpty + 8 * kAccumulators;
   static constexpr int kConsumed = kExchanged + 8;
   static constexpr int kTensorMemory = kConsumed + 8;
-  static constexpr int kSharedBytes = kTensorMemory + 16;
+  static constexpr int kWorkRing = kTensorMemory + 16;
+  static constexpr int kSharedBytes =
+      kWorkRing + (Geometry::kGrouped ? static_cast<int>(WorkRing::kBytes) : 0);
   static_assert(kSharedBytes == Spec::kSharedBytes, "the planner's sum differs from the kernel's");
 
   static constexpr int kScaleWarps = 2;
@@ -63,7 +65,9 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
   const unsigned tensor_memory = tensor_memory_base(shared + Scaled::kTensorMemory);
   StageCursor<Spec::kStages> stage;
   StageCursor<Scaled::kAccumulators> accumulator;
-  for (int t = walk.first; t < walk.tiles; t += walk.step) {
+  Tiles tiles(walk, stages.work);
+  for (Tile tile; tiles.next<true>(tile);) {
+    if (!has_operands(tile)) continue;
     const SharedAddress accumulator_empty =
         shared + Scaled::kAccumulatorEmpty + 8 * accumulator.stage;
     if constexpr (Geometry::kPair == 2) {
@@ -118,15 +122,17 @@ struct ScaleSource {
   const void* data;
   long long stride_row;
   long long stride_k;
-  int rows;
-  int group;
+  long long stride_group;
+  int run;  // rows that share a scale
 
   static constexpr unsigned kOne = Spec::kScaleType == 0 ? 0x3f800000u : 127u;
   static constexpr int kGroups = ceil_div(Spec::kK, Spec::kGroupK);
 
-  __device__ __forceinline__ unsigned raw(int row, int k_group) const {
+  // The scale of a row of the operand's rows [0, rows), in one of its groups.
+  __device__ __forceinline__ unsigned raw(int group, int rows, int row, int k_group) const {
     if (row >= rows || k_group >= kGroups) return kOne;
-    const long long at = row / group * stride_row + k_group * stride_k;
+    long long at = row / run * stride_row + k_group * stride_k;
+    if constexpr (Geometry::kGrouped) at += group * stride_group;
     if constexpr (Spec::kScaleType == 0) return static_cast<const unsigned*>(data)[at];
     return static_cast<const unsigned char*>(data)[at];
   }
@@ -177,9 +183,17 @@ __device__ __forceinline__ void write_scales(const ScaleSource& lane_source,
   int stage = first;
   int next_stage = first;
   bool loaded = false;
-  for (int t = walk.first; loaded || t < walk.tiles;) {
-    if (t < walk.tiles) {
-      const Tile tile = walk.at(t);
+  Tiles tiles(walk, stages.work);
+  Tile tile = {};
+  const auto next_tile = [&] {
+    while (tiles.next(tile)) {
+      if (has_operands(tile)) return true;
+    }
+    return false;
+  };
+  bool more = next_tile();
+  while (loaded || more) {
+    if (more) {
 #pragma unroll
       for (int b = 0; b < kBatch; ++b) {
         const int group0 = (next_stage + b) * Geometry::kStepsPerStage / kGroupSteps;
@@ -189,9 +203,11 @@ __device__ __forceinline__ void write_scales(const ScaleSource& lane_source,
           for (int r = 0; r < kRows; ++r) {
             const int row = r % 2 * 32 + half * 64 + lane;
             if (r < 2) {
-              next[b][g][r] = lane_source.raw(tile.lane0 + row, group0 + g);
+              next[b][g][r] =
+                  lane_source.raw(tile.group, lane_rows(tile), tile.lane0 + row, group0 + g);
             } else {
-              next[b][g][r] = column_source.raw(tile.column0 + (r / 2 - 1) * 128 + row, group0 + g);
+              next[b][g][r] = column_source.raw(tile.group, column_rows(tile),
+                                                tile.column0 + (r / 2 - 1) * 128 + row, group0 + g);
             }
           }
         }
@@ -232,12 +248,12 @@ __device__ __forceinline__ void write_scales(const ScaleSource& lane_source,
         }
       }
     }
-    loaded = t < walk.tiles;
+    loaded = more;
     stage = next_stage;
     next_stage += kBatch;
     if (next_stage >= last) {
       next_stage = first;
-      t += walk.step;
+      more = more && next_tile();
     }
 #pragma unroll
     for (int b = 0; b < kBatch; ++b) {
@@ -247,6 +263,21 @@ __device__ __forceinline__ void write_scales(const ScaleSource& lane_source,
         for (int r = 0; r < kRows; ++r) current[b][g][r] = next[b][g][r];
       }
     }
+  }
+}
+
+// kWidth columns of a tile, from its column `column` on.
+template <int kWidth>
+__device__ __forceinline__ void put(RowStore& store, const GemmParams& p, const Tile& tile,
+                                    const float (&value)[kWidth], int epilogue_warp,
+                                    int lane_in_tile, int column) {
+  if constexpr (Geometry::kSwap) {
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      store_transposed(p, tile, tile.column0 + column + j, tile.lane0 + lane_in_tile, value[j]);
+    }
+  } else if constexpr (Spec::kSplitK == 1) {
+    store.put(tile, value, tile.lane0 + epilogue_warp % 4 * 32, tile.column0 + column);
   }
 }
 
@@ -265,8 +296,15 @@ __device__ __forceinline__ void convert(const GemmParams& p, SharedAddress share
                          : Scaled::kWarpColumns % kSlabColumns == 0 ? static_cast<int>(kSlabColumns)
                                                                     : 16;
   constexpr int kLoad = kWidth % 32 == 0 ? 32 : 16;
-  for (int t = walk.first; t < walk.tiles; t += walk.step) {
-    const Tile tile = walk.at(t);
+  Tiles tiles(walk, shared + Scaled::kWorkRing);
+  for (Tile tile; tiles.next(tile);) {
+    if (!has_operands(tile)) {
+      const float zero[kWidth] = {};
+      for (int c = 0; c < Scaled::kWarpColumns; c += kWidth) {
+        put(store, p, tile, zero, epilogue_warp, lane_in_tile, first_column + c);
+      }
+      continue;
+    }
     mbarrier_wait(shared + Scaled::kAccumulatorFull + 8 * accumulator.stage, accumulator.phase);
     tcgen05::fence_after_thread_sync();
     const unsigned d = own + accumulator.stage * Scaled::kAccumulatorStride;
@@ -295,13 +333,8 @@ __device__ __forceinline__ void convert(const GemmParams& p, SharedAddress share
       const int column = first_column + c;
       if constexpr (Spec::kSplitK > 1) {
         exchange.reduce(p, value, tile, rank, lane, lane_in_tile, column);
-      } else if constexpr (Geometry::kSwap) {
-#pragma unroll
-        for (int j = 0; j < kWidth; ++j) {
-          store_transposed(p, tile.column0 + column + j, tile.lane0 + lane_in_tile, value[j]);
-        }
       } else {
-        store.put(value, tile.lane0 + epilogue_warp % 4 * 32, tile.column0 + column);
+        put(store, p, tile, value, epilogue_warp, lane_in_tile, column);
       }
     }
     accumulator.next();
@@ -316,7 +349,8 @@ __device__ __forceinline__ void run(const GemmParams& p) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int rank = Spec::kCluster > 1 ? static_cast<int>(cluster_cta_rank()) : 0;
   const Stages stages = {shared + Scaled::kLaneTiles, shared + Scaled::kColumnTiles,
-                         shared + Scaled::kFull, shared + Scaled::kEmpty};
+                         shared + Scaled::kFull, shared + Scaled::kEmpty,
+                         shared + Scaled::kWorkRing};
 
   if (threadIdx.x == 0) {
     init_barriers(shared + Scaled::kFull, Spec::kStages,
@@ -326,6 +360,9 @@ __device__ __forceinline__ void run(const GemmParams& p) {
     init_barriers(shared + Scaled::kAccumulatorEmpty, Scaled::kAccumulators,
                   Spec::kEpilogueWarps * Geometry::kPair);
     init_barriers(shared + Scaled::kExchanged, 2, SplitExchange::kArrivals);
+    if constexpr (Geometry::kGrouped) {
+      WorkRing{stages.work}.init(work_readers(Scaled::kScaleWarps));
+    }
     mbarrier_init_fence();
   }
   if (warp == kScaleWarp) {
@@ -345,12 +382,15 @@ __device__ __forceinline__ void run(const GemmParams& p) {
   } else if (warp == kMmaWarp) {
     if ((Geometry::kPair == 1 || rank == 0) && elect_one()) multiply(stages, shared, walk, range);
   } else if (warp == kScaleWarp || warp == kSpareWarp) {
-    const ScaleSource a = {p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k, problem_m(p), 1};
-    const ScaleSource b = {p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k, Spec::kN,
-                           Spec::kGroupN};
+    const ScaleSource a = {p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k,
+                           p.a_scale_group_stride, 1};
+    const ScaleSource b = {p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k,
+                           p.b_scale_group_stride, Spec::kGroupN};
     const SharedAddress words = shared + Scaled::kScales;
     write_scales(Geometry::kSwap ? b : a, Geometry::kSwap ? a : b, stages, words, walk, range,
                  warp - kScaleWarp, lane);
+  } else if (warp == Roles::kScheduleWarp) {
+    if constexpr (Geometry::kGrouped) schedule(p, stages.work, lane);
   } else {
     if constexpr (Roles::kAnyFeed) {
       produce_by_feed(p, stages, walk, range, warp - Roles::kFirstFeedWarp, lane);

@@ -16,7 +16,7 @@
 #include "device/sm90_store.cuh"
 
 __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& p, const Walk& walk,
-                                        int m, const MathThread& thread) {
+                                        const MathThread& thread) {
   Consumer consumer(shared, thread);
   int store_buffer = 0;
   Accumulators acc;
@@ -25,21 +25,21 @@ __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& 
   for (int i = 0; i < Config::kRegisters; ++i) {
     partial[i] = 0.0f;
   }
-  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
-    const TileOrigin tile = walk.at(unit);
-    multiply_tile(walk, consumer, partial, acc);
+  Tiles tiles(shared, walk);
+  for (TileOrigin tile; tiles.next(tile);) {
+    multiply_tile(walk, tile, consumer, partial, acc);
     if constexpr (Spec::kSplitK > 1) {
       named_barrier_sync(1, Config::kMathThreads);  // no warpgroup still reads the stages
       write_partials(shared, thread, acc);
       meet_cluster();
-      reduce_partials(shared, p, m, tile, walk.rank);
+      reduce_partials(shared, p, tile, walk.rank);
       meet_cluster();
     } else if constexpr (Config::kSwap) {
-      store_columns(p, m, tile, thread, acc);
+      store_columns(p, tile, thread, acc);
     } else if constexpr (Config::kTmaStore) {
       store_rows_by_tma(shared, p, tile, thread, acc, store_buffer);
     } else {
-      store_rows(p, m, tile, thread, acc);
+      store_rows(p, tile, thread, acc);
     }
   }
   if (Config::kTmaStore && thread.lane == 0) {
@@ -65,6 +65,9 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
       mbarrier_init(shared.scales_full(slot), 32);
       mbarrier_init(shared.scales_empty(slot), Config::kMathWarps);
     }
+    if constexpr (Config::kGrouped) {
+      WorkRing{shared.base + Config::kWorkRing}.init(Config::kWorkReaders);
+    }
     mbarrier_init_fence();
   }
   __syncthreads();
@@ -82,9 +85,11 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
     }
     const int role = warp - Config::kMathWarps;
     if (role == 3) {
-      produce_scales(shared, p, walk, m, lane);
+      produce_scales(shared, p, walk, lane);
+    } else if (Config::kGrouped && role == Config::kScheduleRole) {
+      if constexpr (Config::kGrouped) schedule(shared, p, lane);
     } else if constexpr (Config::kCopyFeed) {
-      produce_by_copies(shared, p, walk, m, role, lane);
+      produce_by_copies(shared, p, walk, role, lane);
     } else if (role == 0) {
       produce_by_tma(shared, p, walk);
     } else if constexpr (Spec::kSplitK > 1) {
@@ -99,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
     } else if constexpr (Config::kWarpgroups == 3) {
       asm volatile("setmaxnreg.inc.sync.aligned.u32 152;");
     }
-    consume(shared, p, walk, m, MathThread{warp / 4, warp % 4, lane});
+    consume(shared, p, walk, MathThread{warp / 4, warp % 4, lane});
   }
   if constexpr (Config::kMulticast) {
     __syncwarp();

@@ -36,6 +36,8 @@ struct MemoryRange {
   uint64_t address = 0;
   uint64_t bytes = 0;
   bool writable = false;
+  // Of writable memory: whether the kernel may read what was there before.
+  bool updated = false;
 };
 
 struct LaunchRequest {

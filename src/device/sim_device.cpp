@@ -104,7 +104,7 @@ Status SimDevice::launch(const LoadedKernel& kernel, const LaunchRequest& reques
   for (const MemoryRange& range : request.ranges) {
     launch.memory.push_back({host_pointer(range.address), range.bytes, /*readable=*/true,
                              range.writable,
-                             /*initialised=*/!range.writable});
+                             /*initialised=*/!range.writable || range.updated});
   }
   Result<sim::Report> report = sim::run(sim_kernel.program(), launch, options_);
   return report ? ok_status() : report.error();

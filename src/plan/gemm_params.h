@@ -32,11 +32,22 @@ struct GemmParams {
   int64_t b_scale_stride_n;
   int64_t b_scale_stride_k;
   int32_t m;
-  int32_t reserved;
+  int32_t a_group_rows;
+  int64_t a_group_stride;
+  int64_t b_group_stride;
+  int64_t out_group_stride;
+  int64_t a_scale_group_stride;
+  int64_t b_scale_group_stride;
+  uint64_t group_rows;
+  uint64_t invalid_count;
+  int32_t b_group_rows;
+  int32_t out_group_rows;
 };
 
 static_assert(sizeof(EncodedTensorMap) == 128);
-static_assert(sizeof(GemmParams) == 512, "kernels/templates/device/params.cuh mirrors this struct");
+static_assert(sizeof(GemmParams) == 576, "kernels/templates/device/params.cuh mirrors this struct");
 static_assert(offsetof(GemmParams, a) == 384 && offsetof(GemmParams, m) == 488);
+static_assert(offsetof(GemmParams, a_group_stride) == 496 &&
+              offsetof(GemmParams, b_group_rows) == 552);
 
 }  // namespace jitgemm

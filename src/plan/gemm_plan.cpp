@@ -14,8 +14,23 @@ int64_t ceil_div(int64_t a, int64_t b) {
 
 }  // namespace
 
+int64_t row_windows(const GemmPlan& plan, int64_t m) {
+  const Grouping& g = plan.problem.grouping;
+  const int64_t windows = ceil_div(m, plan.tile_m);
+  switch (g.layout) {
+    case GroupLayout::kNone:
+    case GroupLayout::kRowIndices:
+    case GroupLayout::kColumns: break;
+    case GroupLayout::kMasked: return g.groups * windows;
+    // Each group may end in a window that is not full.
+    case GroupLayout::kEndOffsets:
+    case GroupLayout::kRowPointers: return std::min(m, windows + g.groups);
+  }
+  return windows;
+}
+
 LaunchGeometry launch_geometry(const GemmPlan& plan, int64_t m, int sm_count) {
-  const int64_t tiles_m = ceil_div(m, plan.tile_m);
+  const int64_t tiles_m = row_windows(plan, m);
   const int64_t tiles_n = ceil_div(plan.problem.n, plan.tile_n);
   LaunchGeometry geometry;
   geometry.block = {static_cast<uint32_t>(plan.threads), 1, 1};

@@ -95,6 +95,10 @@ struct LaunchGeometry {
   uint32_t shared_bytes = 0;
 };
 
+// The most windows of tile_m rows that m rows (of each group, where they have their own) can give;
+// without groups, the rows of tiles.
+int64_t row_windows(const GemmPlan& plan, int64_t m);
+
 // The geometry for an actual m on a device with that many SMs. m >= 1.
 LaunchGeometry launch_geometry(const GemmPlan& plan, int64_t m, int sm_count);
 

@@ -4,20 +4,50 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace jitgemm {
 namespace {
 
+// Where groups of a row-index layout begin, if the caller says nothing: the habit of its callers.
+constexpr int64_t kUsualRowAlignment = 128;
+
 // The m that MPolicy::kAny plans for: large enough for full tiles.
 constexpr int64_t kAnyPlannedM = 4096;
 
+// The rows of a group that tiles are chosen for. Where counts vary freely, a group of the average
+// size would often spill into a second window: room for one deviation of a random count.
+int64_t planned_group_rows(const GemmProblem& problem) {
+  const Grouping& g = problem.grouping;
+  int64_t rows = g.expected_m;
+  if (rows == 0) rows = g.separate_rows() ? problem.m : (problem.m + g.groups - 1) / g.groups;
+  rows = std::max<int64_t>(rows, 1);
+  if (g.layout != GroupLayout::kRowIndices && rows <= 256) {
+    rows += static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(rows))));
+  }
+  // A hint, so that kernels stay few whatever the policy.
+  return m_class_bound(rows);
+}
+
 int64_t planned_m(const GemmProblem& problem) {
+  if (problem.grouping.grouped()) return planned_group_rows(problem);
   switch (problem.m_policy) {
     case MPolicy::kExact: return std::max<int64_t>(problem.m, 1);
     case MPolicy::kClass: return m_class_bound(std::max<int64_t>(problem.m, 1));
     case MPolicy::kAny: return kAnyPlannedM;
   }
   return problem.m;
+}
+
+// The feed of an operand of `groups` matrices, `stride` elements apart (0: dense). One tensor map
+// spans all of them, so they must be whole rows apart, and the map has 32-bit coordinates.
+Feed grouped_feed(const GemmProblem& p, int64_t ld, int64_t stride, int64_t groups, int64_t rows) {
+  const Feed feed = feed_for(std::gcd(ld, stride), p.alignment);
+  if (feed != Feed::kTma || groups == 1) return feed;
+  const int64_t group_rows = stride == 0 ? rows : stride / ld;
+  const bool whole_rows = stride % ld == 0 && groups * group_rows <= INT32_MAX;
+  return whole_rows ? Feed::kTma : Feed::kCpAsync;
 }
 
 }  // namespace
@@ -28,16 +58,68 @@ Feed feed_for(int64_t row_bytes, int32_t alignment) {
   return Feed::kPlain;
 }
 
-Store store_for(const GemmProblem& problem) {
-  const int64_t row_bytes = problem.ldo_or_dense() * dtype_info(problem.out_dtype).bytes;
-  return row_bytes % 16 == 0 && problem.alignment >= 16 ? Store::kTma : Store::kDirect;
+Feed feed_a_for(const GemmProblem& p) {
+  return grouped_feed(p, p.lda_or_dense(), p.grouping.a_stride,
+                      p.grouping.separate_rows() ? p.grouping.groups : 1, p.m);
+}
+
+Feed feed_b_for(const GemmProblem& p) {
+  return grouped_feed(p, p.ldb_or_dense(), p.grouping.b_stride,
+                      p.grouping.grouped() ? p.grouping.groups : 1, p.n);
+}
+
+bool aligned_output_rows(const GemmProblem& p) {
+  const int64_t bytes = dtype_info(p.out_dtype).bytes;
+  return p.ldo_or_dense() * bytes % 16 == 0 && p.grouping.out_stride * bytes % 16 == 0 &&
+         p.alignment >= 16;
+}
+
+Store store_for(const GemmProblem& p) {
+  return aligned_output_rows(p) && p.grouping.out_stride % p.ldo_or_dense() == 0 ? Store::kTma
+                                                                                 : Store::kDirect;
+}
+
+GroupLoad group_load(const PlannerInput& input) {
+  const Grouping& g = input.problem.grouping;
+  if (!g.grouped()) return {1, input.planned_m};
+  int64_t rows = input.problem.m;
+  if (g.expected_m != 0)
+    rows = g.groups * g.expected_m;
+  else if (g.separate_rows())
+    rows = g.groups * input.problem.m;
+  return {std::clamp<int64_t>(rows, 1, g.groups), rows};
+}
+
+int64_t planned_windows(const PlannerInput& input, int tile_m) {
+  const int64_t whole = (input.planned_m + tile_m - 1) / tile_m;
+  const Grouping& g = input.problem.grouping;
+  const int64_t groups = group_load(input).groups;
+  if (g.layout != GroupLayout::kRowIndices) return groups * whole;
+  // Windows are fixed: where groups may begin inside of one, most touch one more.
+  const int64_t alignment = g.row_alignment == 0 ? kUsualRowAlignment : g.row_alignment;
+  const int64_t shared = tile_m - std::gcd<int64_t>(alignment, tile_m);
+  return groups * whole + groups * shared / tile_m;
+}
+
+std::string group_reason(const PlannerInput& input, int tile_m) {
+  const Grouping& g = input.problem.grouping;
+  if (!g.grouped()) return {};
+  std::string text = fmt::format(
+      "groups: {} of about {} rows ({}), in windows of {} rows", g.groups, input.planned_m,
+      g.expected_m != 0   ? "from expected_m"
+      : g.separate_rows() ? "all that there is room for, since expected_m is not given"
+                          : "from m / groups, since expected_m is not given",
+      tile_m);
+  if (g.layout == GroupLayout::kRowIndices) {
+    text += fmt::format("; runs that begin at multiples of {} are whole windows", tile_m);
+  } else {
+    text += "; windows begin at each group's first row, and groups without rows have none";
+  }
+  return text;
 }
 
 Result<GemmPlan> plan_gemm(const GemmProblem& problem, const PlanRequest& request) {
   JITGEMM_TRY(validate(problem));
-  if (problem.grouping.grouped()) {
-    return unsupported("layout: grouped products have no kernel yet");
-  }
   const ArchInfo& arch = arch_info(problem.arch);
   const PlannerInput input{problem, planned_m(problem),
                            request.sm_count > 0 ? request.sm_count : arch.default_sm_count,

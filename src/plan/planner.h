@@ -51,7 +51,23 @@ Result<GemmPlan> plan_sm100(const PlannerInput& input);
 
 // The best feed that the row distance and base alignment of an operand of one-byte codes allow.
 Feed feed_for(int64_t row_bytes, int32_t alignment);
-// Whether a tile may be stored by TMA: 16-byte aligned base and rows.
+// The feeds of a problem's operands.
+Feed feed_a_for(const GemmProblem& problem);
+Feed feed_b_for(const GemmProblem& problem);
+// Whether every row of out begins at a multiple of 16 bytes.
+bool aligned_output_rows(const GemmProblem& problem);
+// Whether a tile may be stored by TMA: aligned rows, groups that are whole rows apart.
 Store store_for(const GemmProblem& problem);
+
+// What a problem asks of the device, as planners reckon it. Without groups: one, of planned_m rows.
+struct GroupLoad {
+  int64_t groups = 1;  // that have rows; each is reckoned with planned_m
+  int64_t rows = 0;    // of all of them
+};
+GroupLoad group_load(const PlannerInput& input);
+// Windows of tile_m rows over all groups, on average.
+int64_t planned_windows(const PlannerInput& input, int tile_m);
+// Why a grouped problem's windows are what they are; empty for any other problem.
+std::string group_reason(const PlannerInput& input, int tile_m);
 
 }  // namespace jitgemm

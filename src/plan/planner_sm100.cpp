@@ -21,6 +21,7 @@ constexpr int kMaxStages = 10;
 constexpr int kScaleStages = 8;
 constexpr int kSlabBytes = 4096;  // device/sm100_store.cuh
 constexpr int kSlabsPerWarp = 2;
+constexpr int kWorkRingBytes = 4 * 32;  // WorkRing::kBytes of device/group_walk.cuh
 constexpr int kControlWarps = 4;
 constexpr int kFeedWarps = 4;
 
@@ -61,8 +62,12 @@ struct Inputs {
   bool feeds_tma() const { return feed_a == Feed::kTma && feed_b == Feed::kTma; }
   Feed lane_feed(const Choice& c) const { return c.swap ? feed_b : feed_a; }
   Feed column_feed(const Choice& c) const { return c.swap ? feed_a : feed_b; }
-  int64_t lane_rows(const Choice& c) const { return c.swap ? input.problem.n : input.planned_m; }
-  int64_t column_rows(const Choice& c) const { return c.swap ? input.planned_m : input.problem.n; }
+  // Tiles of one CTA or pair, over all groups.
+  int64_t tiles(const Choice& c) const {
+    const int lanes = kLanes * c.pair;
+    return planned_windows(input, c.swap ? c.columns : lanes) *
+           ceil_div(input.problem.n, c.swap ? lanes : c.columns);
+  }
 };
 
 int accumulator_stride(const Choice& c) {
@@ -86,10 +91,12 @@ int stage_bytes(const Choice& c) {
 }
 
 // Shared memory beside the stages: the sums at Exact::kSharedBytes and Scaled::kSharedBytes.
-int fixed_bytes(const Choice& c, int group_n) {
+int fixed_bytes(const Choice& c, const GemmProblem& p) {
+  const int group_n = p.group_n;
   const int slabs = c.swap ? 0 : c.epilogue_warps * kSlabsPerWarp * kSlabBytes;
   const int exchange = c.split == 1 ? 0 : c.columns * kLanes * 4;
   int bytes = std::max(slabs, exchange) + 16 * c.accumulators + 32;
+  if (p.grouping.grouped()) bytes += kWorkRingBytes;
   if (c.family == KernelFamily::kSm100) {
     const int scales =
         kLanes + static_cast<int>(ceil_div(c.columns / scale_run(c, group_n), 4)) * 4;
@@ -101,7 +108,7 @@ int fixed_bytes(const Choice& c, int group_n) {
 // Stages that shared memory and, for the hardware-scaled kernel, tensor memory have room for.
 int most_stages(const Choice& c, const PlannerInput& input) {
   const int room =
-      arch_info(input.problem.arch).shared_bytes_per_cta - fixed_bytes(c, input.problem.group_n);
+      arch_info(input.problem.arch).shared_bytes_per_cta - fixed_bytes(c, input.problem);
   int stages = std::min(kMaxStages, room / stage_bytes(c));
   if (c.family == KernelFamily::kSm100Mx) {
     const int left = kTensorColumns - c.accumulators * accumulator_stride(c);
@@ -128,8 +135,7 @@ double feed_cycles(Feed feed, double bytes) {
 
 double estimate(const Choice& c, const Inputs& in) {
   const GemmProblem& p = in.input.problem;
-  const int64_t tiles =
-      ceil_div(in.lane_rows(c), kLanes * c.pair) * ceil_div(in.column_rows(c), c.columns);
+  const int64_t tiles = in.tiles(c);
   const int64_t slots = std::max<int64_t>(1, in.input.sm_count / (c.pair * c.split));
   const double waves = static_cast<double>(ceil_div(tiles, slots));
   const double columns = c.columns;
@@ -157,8 +163,9 @@ double estimate(const Choice& c, const Inputs& in) {
   if (c.accumulators == 1) cycles += (waves - 1) * columns * 4;
   if (c.split > 1) cycles += kSplitOverhead + columns * c.split * 2;
   // Weights and activations come from HBM once, whatever the tiles.
-  const double bytes =
-      static_cast<double>(p.n) * p.k + static_cast<double>(in.input.planned_m) * p.k;
+  const GroupLoad groups = group_load(in.input);
+  const double bytes = static_cast<double>(groups.groups) * static_cast<double>(p.n) * p.k +
+                       static_cast<double>(groups.rows) * p.k;
   return std::max(cycles, bytes / (kHbmBytesPerCycle * in.input.sm_count) + kTileOverhead + store);
 }
 
@@ -179,6 +186,7 @@ std::vector<Choice> choices(KernelFamily family, const Inputs& in) {
       for (const int pair : {1, 2}) {
         for (const int split : {1, 2, 4, 8}) {
           if (pair == 2 && (columns % 32 != 0 || !in.feeds_tma() || split > 1)) continue;
+          if (pair * split > 1 && p.grouping.grouped()) continue;
           if (force.cluster && *force.cluster != pair * split) continue;
           if (force.split_k && *force.split_k != split) continue;
           if (split > 1 && (!swap || p.batch_invariant || !split_fits(p, split))) {
@@ -240,8 +248,8 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
   const GemmProblem& p = in.input.problem;
   std::vector<std::string>& reasons = plan.reasons;
   reasons.push_back(family_reason(c, in.input));
-  const int64_t tiles =
-      ceil_div(in.lane_rows(c), kLanes * c.pair) * ceil_div(in.column_rows(c), c.columns);
+  const int64_t tiles = in.tiles(c);
+  if (p.grouping.grouped()) reasons.push_back(group_reason(in.input, plan.tile_m));
   const int64_t slots = std::max<int64_t>(1, in.input.sm_count / (c.pair * c.split));
   reasons.push_back(
       fmt::format("{} x {} tiles: {} of them in {} wave(s) on {} SMs; the model's estimate is "
@@ -308,7 +316,12 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
   plan.tile_n = c.swap ? kLanes : c.columns;
   plan.tile_k = kTileK;
   plan.stages = c.stages;
-  const int warps = kControlWarps + c.epilogue_warps + (in.feeds_tma() ? 0 : kFeedWarps);
+  int warps = kControlWarps + c.epilogue_warps + (in.feeds_tma() ? 0 : kFeedWarps);
+  // Who finds the tiles of groups: the control warp that is idle or, where none is, one more.
+  int schedule_warp = -1;
+  if (input.problem.grouping.grouped()) {
+    schedule_warp = c.family == KernelFamily::kSm100 ? kControlWarps - 1 : warps++;
+  }
   plan.threads = 32 * warps;
   plan.cluster = c.pair * c.split;
   plan.split_k = c.split;
@@ -322,12 +335,13 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
   plan.a_map = c.swap ? column_map : lane_map;
   plan.b_map = c.swap ? lane_map : column_map;
   plan.out_map = {c.tma_store, 32, 128 / dtype_info(input.problem.out_dtype).bytes, Swizzle::k128B};
-  plan.shared_bytes = fixed_bytes(c, input.problem.group_n) + c.stages * stage_bytes(c);
+  plan.shared_bytes = fixed_bytes(c, input.problem) + c.stages * stage_bytes(c);
   plan.extra_fields = {
       {"kSwap",          c.swap ? 1 : 0  },
       {"kPair",          c.pair          },
       {"kEpilogueWarps", c.epilogue_warps},
       {"kAccumulators",  c.accumulators  },
+      {"kScheduleWarp",  schedule_warp   },
   };
   if (c.family == KernelFamily::kSm100)
     plan.extra_fields.emplace_back("kScaleStages", kScaleStages);
@@ -336,8 +350,7 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
 }
 
 Inputs inputs_for(const PlannerInput& input) {
-  const GemmProblem& p = input.problem;
-  return {input, feed_for(p.lda_or_dense(), p.alignment), feed_for(p.ldb_or_dense(), p.alignment)};
+  return {input, feed_a_for(input.problem), feed_b_for(input.problem)};
 }
 
 // The hardware's scales are one byte; arbitrary fp32 scales need the other kernel, and bytes this

@@ -24,6 +24,7 @@ constexpr int kSumRegistersThree = 128;  // of 152, with three math warpgroups
 constexpr int kSumRegistersParts = 160;  // where a stage holds several scale blocks
 constexpr int64_t kMaxSwapM = 256;       // beyond, swapping only costs
 constexpr int kStoreBufferBytes = 2 * 16 * 64;  // of a math warp, for TMA stores
+constexpr int kWorkRingBytes = 4 * 32;          // WorkRing::kBytes of device/group_walk.cuh
 
 // The model's constants, fitted to 170 measurements on one H200; times in nanoseconds.
 constexpr double kLaunch = 3594;  // launch, first loads, last stores
@@ -82,8 +83,13 @@ struct Inputs {
 
   Feed row_feed(const Choice& c) const { return c.swap ? feed_b : feed_a; }
   Feed column_feed(const Choice& c) const { return c.swap ? feed_a : feed_b; }
-  int64_t rows(const Choice& c) const { return c.swap ? input.problem.n : input.planned_m; }
-  int64_t columns(const Choice& c) const { return c.swap ? input.planned_m : input.problem.n; }
+  // Units of work along m, over all groups, and along n.
+  int64_t units_m(const Choice& c) const {
+    return planned_windows(input, c.swap ? c.unit_columns() : c.unit_rows());
+  }
+  int64_t units_n(const Choice& c) const {
+    return ceil_div(input.problem.n, c.swap ? c.unit_rows() : c.unit_columns());
+  }
 };
 
 // Config::kSharedBytes of gemm_sm90.cu.
@@ -96,7 +102,8 @@ int64_t shared_bytes(const Choice& c, const GemmProblem& p) {
   const int64_t slots = 1 + ceil_div(int64_t{c.stages} * kTileK, 4 * int64_t{p.group_k});
   return c.stages * (int64_t{c.rows + c.columns} * kTileK + 16) +
          slots * (16 * (row_scales + column_scales) + 16) +
-         (c.tma_store ? 4 * c.warpgroups() * kStoreBufferBytes : 0);
+         (c.tma_store ? 4 * c.warpgroups() * kStoreBufferBytes : 0) +
+         (p.grouping.grouped() ? kWorkRingBytes : 0);
 }
 
 // Partial sums lie over the stages: Config::kPartialBytes.
@@ -114,7 +121,7 @@ int64_t resident_clusters(int sm_count, int cluster) {
 }
 
 int64_t units(const Choice& c, const Inputs& in) {
-  return ceil_div(in.rows(c), c.unit_rows()) * ceil_div(in.columns(c), c.unit_columns());
+  return in.units_m(c) * in.units_n(c);
 }
 
 // Units that the busiest cluster works on, one after the other.
@@ -158,10 +165,11 @@ double estimate(const Choice& c, const Inputs& in) {
       static_cast<double>(turns(c, in)) *
       (blocks * std::max({chain, tensor, load}) + c.waves() * c.group_columns() * kStoreColumn);
   // Each operand comes from memory once at least.
-  const double m = static_cast<double>(in.input.planned_m);
-  const double memory =
-      (static_cast<double>(p.n) * p.k + m * p.k + m * p.n * dtype_info(p.out_dtype).bytes) /
-      kHbmBytes;
+  const GroupLoad groups = group_load(in.input);
+  const double m = static_cast<double>(groups.rows);
+  const double memory = (static_cast<double>(groups.groups) * p.n * p.k + m * p.k +
+                         m * p.n * dtype_info(p.out_dtype).bytes) /
+                        kHbmBytes;
   const double longer = std::max(compute, memory);
   const double shorter = std::min(compute, memory);
   const double overlap = kMemoryMix * shorter * (shorter / longer) * (shorter / longer);
@@ -232,12 +240,14 @@ std::vector<Choice> choices(const Inputs& in) {
         for (c.split = 1; c.split <= kMaxSplit; ++c.split) {
           if (force.split_k && *force.split_k != c.split) continue;
           if (c.split > 1 && (p.batch_invariant || k_blocks < 2 * c.split)) continue;
+          if (c.split > 1 && p.grouping.grouped()) continue;
           // k is split to occupy idle SMs only.
           if (c.split > 1 && !force.split_k && tiles * c.split > input.sm_count) continue;
           for (const bool share : {false, true}) {
             c.share = share;
             if (force.cluster && *force.cluster != c.cluster()) continue;
             if (share && (swap || c.split > 1 || !tma || c.warpgroups() == 1)) continue;
+            if (share && p.grouping.grouped()) continue;
             if (share && (c.shares_rows() ? c.rows : c.columns) % (8 * kShareCluster) != 0)
               continue;
             // Sharing ties two CTAs together; it pays where there is much to do.
@@ -254,7 +264,8 @@ std::vector<Choice> choices(const Inputs& in) {
 void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
   const GemmProblem& p = in.input.problem;
   std::vector<std::string>& reasons = plan.reasons;
-  const int64_t tiles = ceil_div(in.rows(c), c.rows) * ceil_div(in.columns(c), c.columns);
+  const int64_t tiles = planned_windows(in.input, plan.tile_m) * ceil_div(p.n, plan.tile_n);
+  if (p.grouping.grouped()) reasons.push_back(group_reason(in.input, plan.tile_m));
   reasons.push_back(fmt::format(
       "{} x {} tiles: {} of them in {} turn(s) on {} SMs; the model's estimate is {:.1f} us, the "
       "least of all legal plans",
@@ -298,12 +309,14 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
   };
   feed_reason("a", in.feed_a, p.lda_or_dense());
   feed_reason("b", in.feed_b, p.ldb_or_dense());
-  if (store_for(p) != Store::kTma) {
+  if (!aligned_output_rows(p)) {
     reasons.push_back("single-element stores: output rows are not 16-byte aligned");
   } else if (!c.tma_store) {
     reasons.push_back(c.split > 1 ? "direct stores: the splits are summed first"
                       : c.swap    ? "direct stores: swapped results lie across a warp's rows"
-                               : "direct stores: a warpgroup's columns are no multiple of a box");
+                      : store_for(p) != Store::kTma
+                          ? "direct stores: groups of out are no whole rows apart"
+                          : "direct stores: a warpgroup's columns are no multiple of a box");
   }
 }
 
@@ -336,7 +349,7 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
   // larger ones in bands.
   constexpr int64_t kResidentBytes = int64_t{24} << 20;
   const bool resident = input.problem.n * input.problem.k <= kResidentBytes;
-  const int64_t column_units = ceil_div(in.columns(c), c.unit_columns());
+  const int64_t column_units = c.swap ? in.units_m(c) : in.units_n(c);
   plan.extra_fields = {
       {"kSwap",             c.swap ? 1 : 0                },
       {"kWarpgroupRows",    c.warpgroup_rows              },
@@ -345,15 +358,14 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
                  : c.shares_rows()  ? 2
                                     : 0   },
       {"kWalkColumns",      resident ? std::max<int64_t>(1, column_units) : 16},
-      {"kStoreVector",                   store_for(input.problem) == Store::kTma ? 1 : 0                                   },
+      {"kStoreVector",                   aligned_output_rows(input.problem) ? 1 : 0                                   },
   };
   add_reasons(plan, c, in);
   return plan;
 }
 
 Inputs inputs_for(const PlannerInput& input) {
-  const GemmProblem& p = input.problem;
-  return {input, feed_for(p.lda_or_dense(), p.alignment), feed_for(p.ldb_or_dense(), p.alignment)};
+  return {input, feed_a_for(input.problem), feed_b_for(input.problem)};
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 #include "runtime/gemm_operation.h"
 
 #include "problem/gemm_limits.h"
+#include "problem/grouping_check.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <vector>
 
 namespace jitgemm {
@@ -16,6 +18,17 @@ namespace {
 // From the first byte of the first row to the last byte of the last.
 uint64_t matrix_bytes(int64_t rows, int64_t columns, int64_t row_stride, int64_t element_bytes) {
   return rows == 0 ? 0 : static_cast<uint64_t>(((rows - 1) * row_stride + columns) * element_bytes);
+}
+
+// The same for as many such matrices as there are groups, that many elements apart.
+uint64_t grouped_bytes(uint64_t bytes, int64_t groups, int64_t stride, int64_t element_bytes) {
+  if (bytes == 0 || groups <= 1) return bytes;
+  return static_cast<uint64_t>((groups - 1) * stride * element_bytes) + bytes;
+}
+
+// The rows of the tensor map over all groups.
+int64_t map_rows(int64_t rows, int64_t groups, int64_t group_rows) {
+  return groups <= 1 ? rows : (groups - 1) * group_rows + rows;
 }
 
 uint64_t scale_bytes(int64_t rows, int64_t k_blocks, ScaleMajor major, int64_t stride,
@@ -55,7 +68,12 @@ ScaleStrides scale_strides(const GemmProblem& p, int64_t m) {
   return {a_row_major ? a : 1, a_row_major ? 1 : a, b_row_major ? b : 1, b_row_major ? 1 : b};
 }
 
-Status check_power_of_two(Device& device, const char* name, uint64_t address, int64_t rows,
+// "b_scales", or "b_scales of group 3".
+std::string group_name(const char* name, int64_t group, int64_t groups) {
+  return groups == 1 ? std::string(name) : fmt::format("{} of group {}", name, group);
+}
+
+Status check_power_of_two(Device& device, const std::string& name, uint64_t address, int64_t rows,
                           int64_t k_blocks, int64_t row_stride, int64_t column_stride) {
   if (rows == 0) return ok_status();
   if (address == 0)
@@ -99,6 +117,23 @@ Status GemmOperation::check(const GemmArguments& arguments) const {
   JITGEMM_TRY(check_pointer("a_scales", arguments.a_scales, scale_alignment));
   JITGEMM_TRY(check_pointer("b_scales", arguments.b_scales, scale_alignment));
   JITGEMM_TRY(check_pointer("out", arguments.out, std::max(operand_alignment, out_bytes)));
+  if (p.grouping.grouped()) {
+    JITGEMM_TRY(check_pointer("group_rows", arguments.group_rows, sizeof(int32_t)));
+    if (p.grouping.count_invalid) {
+      JITGEMM_TRY(check_pointer("invalid_count", arguments.invalid_count, sizeof(uint32_t)));
+    } else if (arguments.invalid_count != 0) {
+      return invalid_argument(
+          fmt::format("invalid_count: expected NULL without count_invalid, found {:#x}",
+                      arguments.invalid_count));
+    }
+    JITGEMM_TRY(check_group_rows(p, arguments.m));
+    const int64_t units =
+        row_windows(plan_, arguments.m) * ((p.n + plan_.tile_n - 1) / plan_.tile_n);
+    if (units > kMostGroupUnits) {
+      return unsupported(fmt::format("m: expected at most {} tiles of {} x {}, found {}",
+                                     kMostGroupUnits, plan_.tile_m, plan_.tile_n, units));
+    }
+  }
   if (plan_.workspace_bytes > 0) {
     JITGEMM_TRY(check_pointer("workspace", arguments.workspace, kWorkspaceAlignment));
     if (arguments.workspace_bytes < static_cast<uint64_t>(plan_.workspace_bytes)) {
@@ -106,6 +141,24 @@ Status GemmOperation::check(const GemmArguments& arguments) const {
                                           plan_.workspace_bytes, arguments.workspace_bytes));
     }
   }
+  return ok_status();
+}
+
+// What of a grouped product's parameters is not already that of one group.
+Status GemmOperation::fill_groups(const GemmArguments& arguments, GemmParams& params) const {
+  GemmProblem p = plan_.problem;
+  p.m = arguments.m;
+  params.a_group_stride = p.a_group_stride();
+  params.b_group_stride = p.b_group_stride();
+  params.out_group_stride = p.out_group_stride();
+  params.a_scale_group_stride = p.a_scale_group_stride();
+  params.b_scale_group_stride = p.b_scale_group_stride();
+  // Planners use a tensor map only where groups are whole rows apart.
+  params.a_group_rows = static_cast<int32_t>(params.a_group_stride / params.lda);
+  params.b_group_rows = static_cast<int32_t>(params.b_group_stride / params.ldb);
+  params.out_group_rows = static_cast<int32_t>(params.out_group_stride / params.ldo);
+  params.group_rows = arguments.group_rows;
+  params.invalid_count = arguments.invalid_count;
   return ok_status();
 }
 
@@ -126,19 +179,28 @@ Status GemmOperation::fill(const GemmArguments& arguments, GemmParams& params) c
   params.b_scale_stride_n = strides.b_row;
   params.b_scale_stride_k = strides.b_block;
   params.m = static_cast<int32_t>(arguments.m);
+  const int64_t b_groups = p.grouping.grouped() ? p.grouping.groups : 1;
+  const int64_t row_groups = p.grouping.separate_rows() ? p.grouping.groups : 1;
+  if (p.grouping.grouped()) JITGEMM_TRY(fill_groups(arguments, params));
   if (plan_.a_map.used) {
-    JITGEMM_TRY(device_.encode(
-        matrix_tensor_map(p.a_dtype, params.a, arguments.m, p.k, params.lda, plan_.a_map),
-        params.a_map));
+    JITGEMM_TRY(
+        device_.encode(matrix_tensor_map(p.a_dtype, params.a,
+                                         map_rows(arguments.m, row_groups, params.a_group_rows),
+                                         p.k, params.lda, plan_.a_map),
+                       params.a_map));
   }
   if (plan_.b_map.used) {
     JITGEMM_TRY(device_.encode(
-        matrix_tensor_map(p.b_dtype, params.b, p.n, p.k, params.ldb, plan_.b_map), params.b_map));
+        matrix_tensor_map(p.b_dtype, params.b, map_rows(p.n, b_groups, params.b_group_rows), p.k,
+                          params.ldb, plan_.b_map),
+        params.b_map));
   }
   if (plan_.out_map.used) {
-    JITGEMM_TRY(device_.encode(
-        matrix_tensor_map(p.out_dtype, params.out, arguments.m, p.n, params.ldo, plan_.out_map),
-        params.out_map));
+    JITGEMM_TRY(
+        device_.encode(matrix_tensor_map(p.out_dtype, params.out,
+                                         map_rows(arguments.m, row_groups, params.out_group_rows),
+                                         p.n, params.ldo, plan_.out_map),
+                       params.out_map));
   }
   return ok_status();
 }
@@ -151,28 +213,50 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
   JITGEMM_TRY(fill(arguments, params));
 
   const int64_t scale_element = dtype_info(p.scale_dtype).bytes;
-  const std::array<MemoryRange, 6> ranges = {
+  const int64_t out_element = dtype_info(p.out_dtype).bytes;
+  const Grouping& g = p.grouping;
+  const int64_t b_groups = g.grouped() ? g.groups : 1;
+  const int64_t row_groups = g.separate_rows() ? g.groups : 1;
+  const auto whole = [](uint64_t address, uint64_t bytes, int64_t groups, int64_t stride,
+                        int64_t element, bool writable) {
+    return MemoryRange{address, grouped_bytes(bytes, groups, stride, element), writable};
+  };
+  std::array<MemoryRange, 8> ranges = {
       {
-       {arguments.a, matrix_bytes(arguments.m, p.k, params.lda, 1), false},
-       {arguments.b, matrix_bytes(p.n, p.k, params.ldb, 1), false},
-       {arguments.a_scales,
-           scale_bytes(arguments.m, p.k_blocks(), p.a_scale_major, a_scale_stride(p, arguments.m),
-                       scale_element),
-           false},
-       {arguments.b_scales,
-           scale_bytes(p.n_blocks(), p.k_blocks(), p.b_scale_major, p.b_scale_ld_or_dense(),
-                       scale_element),
-           false},
-       {arguments.out, matrix_bytes(arguments.m, p.n, params.ldo, dtype_info(p.out_dtype).bytes),
-           true},
-       {arguments.workspace, static_cast<uint64_t>(plan_.workspace_bytes), true},
+       whole(arguments.a, matrix_bytes(arguments.m, p.k, params.lda, 1), row_groups,
+       params.a_group_stride, 1, false),
+       whole(arguments.b, matrix_bytes(p.n, p.k, params.ldb, 1), b_groups, params.b_group_stride,
+       1, false),
+       whole(arguments.a_scales,
+       scale_bytes(arguments.m, p.k_blocks(), p.a_scale_major,
+       a_scale_stride(p, arguments.m), scale_element),
+       row_groups, params.a_scale_group_stride, scale_element, false),
+       whole(arguments.b_scales,
+       scale_bytes(p.n_blocks(), p.k_blocks(), p.b_scale_major, p.b_scale_ld_or_dense(),
+       scale_element),
+       b_groups, params.b_scale_group_stride, scale_element, false),
+       whole(arguments.out, matrix_bytes(arguments.m, p.n, params.ldo, out_element), row_groups,
+       params.out_group_stride, out_element, true),
        }
   };
+  size_t range_count = 5;
+  if (plan_.workspace_bytes > 0) {
+    ranges[range_count++] = {arguments.workspace, static_cast<uint64_t>(plan_.workspace_bytes),
+                             true};
+  }
+  if (g.grouped()) {
+    ranges[range_count++] = {arguments.group_rows,
+                             static_cast<uint64_t>(g.info_count(arguments.m)) * sizeof(int32_t),
+                             false};
+    if (g.count_invalid) {
+      ranges[range_count++] = {arguments.invalid_count, sizeof(uint32_t), true, true};
+    }
+  }
   LaunchRequest request;
   request.geometry = launch_geometry(plan_, arguments.m, device_.info().sm_count);
   request.params = &params;
   request.param_bytes = sizeof(params);
-  request.ranges = std::span(ranges.data(), plan_.workspace_bytes > 0 ? 6 : 5);
+  request.ranges = std::span(ranges.data(), range_count);
   request.programmatic_dependence = arguments.programmatic_dependence;
   return device_.launch(*kernel_, request, stream);
 }
@@ -182,10 +266,23 @@ Status GemmOperation::check_power_of_two_scales(const GemmArguments& arguments) 
   const GemmProblem& p = plan_.problem;
   if (p.scale_dtype == DType::kF8E8M0 || arguments.m == 0) return ok_status();
   const ScaleStrides strides = scale_strides(p, arguments.m);
-  JITGEMM_TRY(check_power_of_two(device_, "a_scales", arguments.a_scales, arguments.m, p.k_blocks(),
-                                 strides.a_row, strides.a_block));
-  return check_power_of_two(device_, "b_scales", arguments.b_scales, p.n_blocks(), p.k_blocks(),
-                            strides.b_row, strides.b_block);
+  GemmProblem at_launch = p;
+  at_launch.m = arguments.m;
+  const int64_t b_groups = p.grouping.grouped() ? p.grouping.groups : 1;
+  const int64_t row_groups = p.grouping.separate_rows() ? p.grouping.groups : 1;
+  for (int64_t group = 0; group < row_groups; ++group) {
+    const auto offset = static_cast<uint64_t>(group * at_launch.a_scale_group_stride());
+    JITGEMM_TRY(check_power_of_two(device_, group_name("a_scales", group, row_groups),
+                                   arguments.a_scales + offset * sizeof(float), arguments.m,
+                                   p.k_blocks(), strides.a_row, strides.a_block));
+  }
+  for (int64_t group = 0; group < b_groups; ++group) {
+    const auto offset = static_cast<uint64_t>(group * at_launch.b_scale_group_stride());
+    JITGEMM_TRY(check_power_of_two(device_, group_name("b_scales", group, b_groups),
+                                   arguments.b_scales + offset * sizeof(float), p.n_blocks(),
+                                   p.k_blocks(), strides.b_row, strides.b_block));
+  }
+  return ok_status();
 }
 
 }  // namespace jitgemm

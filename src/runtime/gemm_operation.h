@@ -34,6 +34,9 @@ struct GemmArguments {
 // A workspace must be aligned to this; 256 is what allocators of the driver give.
 inline constexpr uint64_t kWorkspaceAlignment = 256;
 
+// Tiles of a grouped product: what device/group_walk.cuh can count.
+inline constexpr int64_t kMostGroupUnits = int64_t{1} << 30;
+
 class GemmOperation {
  public:
   GemmOperation(GemmPlan plan, std::shared_ptr<const LoadedKernel> kernel, Device& device)
@@ -48,6 +51,7 @@ class GemmOperation {
 
  private:
   Status check(const GemmArguments& arguments) const;
+  Status fill_groups(const GemmArguments& arguments, GemmParams& params) const;
   Status fill(const GemmArguments& arguments, GemmParams& params) const;
 
   GemmPlan plan_;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace jitgemm {
 namespace {
 
@@ -18,28 +20,36 @@ int out_type_number(DType dtype) {
 
 std::vector<SpecField> spec_fields(const GemmPlan& plan) {
   const GemmProblem& p = plan.problem;
+  const Grouping& g = p.grouping;
+  // A grouped kernel takes m at run time whatever the policy: nothing in it would gain from m.
+  const int64_t m = p.m_policy == MPolicy::kExact && !g.grouped() ? p.m : 0;
   std::vector<SpecField> fields = {
-      {"kArch",        arch_info(p.arch).compute_capability   },
-      {"kM",           p.m_policy == MPolicy::kExact ? p.m : 0},
-      {"kN",           p.n                                    },
-      {"kK",           p.k                                    },
-      {"kGroupN",      p.group_n                              },
-      {"kGroupK",      p.group_k                              },
-      {"kTypeA",       operand_type_number(p.a_dtype)         },
-      {"kTypeB",       operand_type_number(p.b_dtype)         },
-      {"kScaleType",   p.scale_dtype == DType::kF32 ? 0 : 1   },
-      {"kOut",         out_type_number(p.out_dtype)           },
-      {"kTileM",       plan.tile_m                            },
-      {"kTileN",       plan.tile_n                            },
-      {"kTileK",       plan.tile_k                            },
-      {"kStages",      plan.stages                            },
-      {"kThreads",     plan.threads                           },
-      {"kCluster",     plan.cluster                           },
-      {"kSplitK",      plan.split_k                           },
-      {"kFeedA",       static_cast<int>(plan.feed_a)          },
-      {"kFeedB",       static_cast<int>(plan.feed_b)          },
-      {"kStore",       static_cast<int>(plan.store)           },
-      {"kSharedBytes", plan.shared_bytes                      },
+      {"kArch",         arch_info(p.arch).compute_capability                           },
+      {"kM",            m                                                              },
+      {"kN",            p.n                                                            },
+      {"kK",            p.k                                                            },
+      {"kGroupN",       p.group_n                                                      },
+      {"kGroupK",       p.group_k                                                      },
+      {"kTypeA",        operand_type_number(p.a_dtype)                                 },
+      {"kTypeB",        operand_type_number(p.b_dtype)                                 },
+      {"kScaleType",    p.scale_dtype == DType::kF32 ? 0 : 1                           },
+      {"kOut",          out_type_number(p.out_dtype)                                   },
+      {"kTileM",        plan.tile_m                                                    },
+      {"kTileN",        plan.tile_n                                                    },
+      {"kTileK",        plan.tile_k                                                    },
+      {"kStages",       plan.stages                                                    },
+      {"kThreads",      plan.threads                                                   },
+      {"kCluster",      plan.cluster                                                   },
+      {"kSplitK",       plan.split_k                                                   },
+      {"kFeedA",        static_cast<int>(plan.feed_a)                                  },
+      {"kFeedB",        static_cast<int>(plan.feed_b)                                  },
+      {"kStore",        static_cast<int>(plan.store)                                   },
+      {"kSharedBytes",  plan.shared_bytes                                              },
+      {"kGroupLayout",  static_cast<int>(g.layout)                                     },
+      {"kGroups",       g.groups                                                       },
+      {"kRowAlignment", g.layout == GroupLayout::kEndOffsets ? std::max(g.row_alignment, 1) : 1},
+      {"kZeroUngrouped",               g.zero_ungrouped ? 1 : 0                                                              },
+      {"kCountInvalid",               g.count_invalid ? 1 : 0 },
   };
   fields.insert(fields.end(), plan.extra_fields.begin(), plan.extra_fields.end());
   return fields;

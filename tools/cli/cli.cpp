@@ -58,7 +58,10 @@ void Cli::finish(const Status& status) {
 }
 
 void ProblemFlags::add_to(CLI::App& command) {
-  command.add_option("operation", operation, "The operation: block_scaled_mm")->required();
+  command
+      .add_option("operation", operation,
+                  "The operation: block_scaled_mm or group_gemm_fp8_nt_groupwise")
+      ->required();
   command.add_option("--arch", arch, "sm_90a, sm_100a or sm_103a");
   command.add_option("-m,--m", m, "Rows of a and of the output")->capture_default_str();
   command.add_option("-n,--n", n, "Rows of b, columns of the output")->capture_default_str();
@@ -80,12 +83,26 @@ void ProblemFlags::add_to(CLI::App& command) {
   command.add_option("--stages", stages, "Force the pipeline's depth");
   command.add_option("--split-k", split_k, "Force the number of splits of k");
   command.add_option("--cluster", cluster, "Force the CTAs of a cluster");
+  const char* kGroups = "Groups of rows (group_gemm_fp8_nt_groupwise)";
+  command.add_option("--layout", layout, "row_indices, end_offsets, row_pointers or masked")
+      ->capture_default_str()
+      ->group(kGroups);
+  command.add_option("--groups", groups, "How many groups")->capture_default_str()->group(kGroups);
+  command.add_option("--expected-m", expected_m, "Rows of an average group, a hint for tiles")
+      ->group(kGroups);
+  command.add_option("--row-alignment", row_alignment, "Groups begin at multiples of this row")
+      ->group(kGroups);
+  command.add_flag("--zero-ungrouped", zero_ungrouped, "Zero the rows of no group")->group(kGroups);
+  command.add_flag("--count-invalid", count_invalid, "Count integers that are out of range")
+      ->group(kGroups);
 }
 
 Result<GemmProblem> ProblemFlags::problem(Arch default_arch) const {
-  if (operation != "block_scaled_mm") {
+  if (operation != "block_scaled_mm" && !grouped()) {
     return unsupported(
-        fmt::format("operation: '{}' is not there; supported is block_scaled_mm", operation));
+        fmt::format("operation: '{}' is not there; supported are block_scaled_mm and "
+                    "group_gemm_fp8_nt_groupwise",
+                    operation));
   }
   GemmProblem problem;
   problem.arch = default_arch;
@@ -109,8 +126,24 @@ Result<GemmProblem> ProblemFlags::problem(Arch default_arch) const {
                  choice_flag<ScaleValues>("--scale-values", scale_values, {"any", "pow2"}));
   JITGEMM_ASSIGN(problem.m_policy,
                  choice_flag<MPolicy>("--m-policy", m_policy, {"exact", "class", "any"}));
+  if (grouped()) JITGEMM_TRY(fill_grouping(problem.grouping));
   JITGEMM_TRY(validate(problem));
   return problem;
+}
+
+Status ProblemFlags::fill_grouping(Grouping& grouping) const {
+  JITGEMM_ASSIGN(grouping.layout, choice_flag<GroupLayout>("--layout", layout,
+                                                           {"none", "row_indices", "end_offsets",
+                                                            "row_pointers", "masked", "columns"}));
+  if (grouping.layout == GroupLayout::kNone) {
+    return invalid_argument("--layout: expected a layout of groups, found 'none'");
+  }
+  grouping.groups = groups;
+  grouping.expected_m = expected_m;
+  grouping.row_alignment = row_alignment;
+  grouping.zero_ungrouped = zero_ungrouped;
+  grouping.count_invalid = count_invalid;
+  return ok_status();
 }
 
 Result<PlanOverrides> ProblemFlags::overrides() const {

@@ -76,10 +76,21 @@ struct ProblemFlags {
   int32_t stages = 0;
   int32_t split_k = 0;
   int32_t cluster = 0;
+  // Of group_gemm_fp8_nt_groupwise.
+  std::string layout = "row_indices";
+  int64_t groups = 4;
+  int64_t expected_m = 0;
+  int32_t row_alignment = 0;
+  bool zero_ungrouped = false;
+  bool count_invalid = false;
 
+  bool grouped() const { return operation == "group_gemm_fp8_nt_groupwise"; }
   void add_to(CLI::App& command);
   Result<GemmProblem> problem(Arch default_arch) const;
   Result<PlanOverrides> overrides() const;
+
+ private:
+  Status fill_grouping(Grouping& grouping) const;
 };
 
 }  // namespace jitgemm::cli

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // jitgemm run: one product on one device, verified against float64.
+#include "run.h"
+
 #include "cli.h"
 #include "json.h"
 #include "selftest/gemm_case.h"
@@ -11,20 +13,6 @@
 
 namespace jitgemm::cli {
 namespace {
-
-struct RunFlags {
-  ProblemFlags problem;
-  std::string device = "auto";
-  std::string numerics;
-  std::string sim_seed;
-  uint64_t seed = 1;
-  std::string data = "seed";
-  std::string input;
-  std::string output;
-  bool no_verify = false;
-  int repeat = 20;
-  bool checksums = false;
-};
 
 // "auto": the first GPU if it is one of ours, else the simulator.
 Result<Device*> choose_device(Context& context, const RunFlags& flags) {
@@ -137,6 +125,8 @@ Status run(const CLI::App& command, const RunFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(Device* const device, choose_device(*context, flags));
   JITGEMM_ASSIGN(GemmProblem problem, flags.problem.problem(device->info().arch));
   JITGEMM_ASSIGN(const PlanOverrides overrides, flags.problem.overrides());
+  if (flags.problem.grouped())
+    return run_grouped(*context, *device, problem, overrides, flags, cli);
 
   BlockScaledTensors tensors;
   if (flags.input.empty()) {
@@ -183,6 +173,10 @@ void add_run_command(CLI::App& app, Cli& cli) {
   command
       ->add_option("--data", flags->data,
                    "Drawn inputs: seed, amax, uniform, wide, integers or special")
+      ->capture_default_str();
+  command
+      ->add_option("--routing", flags->routing,
+                   "Rows of groups: even, skewed or one_group (grouped products)")
       ->capture_default_str();
   command->add_option("--input", flags->input,
                       "Read a, b, a_scales and b_scales from this safetensors file");

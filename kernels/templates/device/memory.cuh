@@ -20,6 +20,15 @@ __device__ __forceinline__ float2 load_shared_float2(SharedAddress address) {
   return value;
 }
 
+__device__ __forceinline__ float4 load_shared_float4(SharedAddress address) {
+  float4 value;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+               : "r"(address)
+               : "memory");
+  return value;
+}
+
 __device__ __forceinline__ void store_shared(SharedAddress address, unsigned word) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }

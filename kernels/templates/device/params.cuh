@@ -27,8 +27,19 @@ struct GemmParams {
   long long b_scale_stride_n;
   long long b_scale_stride_k;
   int m;
-  int reserved;
+  int a_group_rows;  // the same as a_group_stride, in rows of the tensor map
+  // Grouped products only. Distances between the matrices of groups, in elements; those of a, out
+  // and a_scales are 0 where groups share all rows.
+  long long a_group_stride;
+  long long b_group_stride;
+  long long out_group_stride;
+  long long a_scale_group_stride;
+  long long b_scale_group_stride;
+  const int* group_rows;    // which rows are in which group: see device/group_walk.cuh
+  unsigned* invalid_count;  // where Spec::kCountInvalid asks for it
+  int b_group_rows;
+  int out_group_rows;
 };
 
 static_assert(sizeof(TensorMap) == 128, "PTX ISA fixes the size of a tensor map");
-static_assert(sizeof(GemmParams) == 512, "src/plan/gemm_params.h mirrors this struct");
+static_assert(sizeof(GemmParams) == 576, "src/plan/gemm_params.h mirrors this struct");

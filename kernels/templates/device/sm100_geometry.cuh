@@ -4,6 +4,7 @@
 // after Spec is defined; knows nothing of barriers or scales.
 #pragma once
 
+#include "device/group_walk.cuh"
 #include "device/params.cuh"
 #include "device/tile_walk.cuh"
 
@@ -53,39 +54,54 @@ struct Geometry {
                 "a cluster is one pair, or the CTAs that split K between them");
   static_assert(Spec::kSplitK == 1 || kPair == 1, "a pair doesn't split K");
   static_assert(Spec::kSplitK <= kSplitUnits, "every split has work");
+
+  static constexpr bool kGrouped = Spec::kGroupLayout != kNotGrouped;
+  static_assert(!kGrouped || Spec::kCluster == 1, "a CTA finds its tiles alone");
 };
 
 __device__ __forceinline__ int problem_m(const GemmParams& p) {
   if constexpr (Spec::kM != 0) return Spec::kM;
   return p.m;
 }
-__device__ __forceinline__ int lane_rows(const GemmParams& p) {
-  if constexpr (Geometry::kSwap) return Spec::kN;
-  return problem_m(p);
-}
-__device__ __forceinline__ int column_rows(const GemmParams& p) {
-  if constexpr (Geometry::kSwap) return problem_m(p);
-  return Spec::kN;
-}
 
-// Where a tile begins. With a pair, lane0 is this CTA's own.
+// Where a tile begins, and the row of a and out that ends it. With a pair, lane0 is this CTA's own.
+// Where every group has rows of its own, rows are counted in the group; group -1 has no operands,
+// and its rows become zero.
 struct Tile {
   int lane0;
   int column0;
+  int end;
+  int group;
 };
+
+// The rows of either operand end here, for this tile.
+__device__ __forceinline__ int lane_rows(const Tile& tile) {
+  return Geometry::kSwap ? Spec::kN : tile.end;
+}
+__device__ __forceinline__ int column_rows(const Tile& tile) {
+  return Geometry::kSwap ? tile.end : Spec::kN;
+}
+
+// Whether the tile has operands: all do, except for rows that are only to be zeroed.
+__device__ __forceinline__ bool has_operands(const Tile& tile) {
+  return !Geometry::kGrouped || Spec::kZeroUngrouped == 0 || tile.group >= 0;
+}
 
 // The tiles of one CTA or cluster. Bands run along the lane side: consecutive tiles share their C
 // operand, so that CTAs that run at the same time touch a compact part of both operands in L2.
 struct Walk {
   TileWalk<8> order;
+  int m;
   int tiles;
   int first;
   int step;
   int lane_offset;
 
   __device__ __forceinline__ Walk(const GemmParams& p, int rank)
-      : order{ceil_div(column_rows(p), Geometry::kColumns),
-              ceil_div(lane_rows(p), Geometry::kLanes * Geometry::kPair)},
+      : order{ceil_div(Geometry::kSwap ? problem_m(p) : Spec::kN, Geometry::kColumns),
+              ceil_div(Geometry::kSwap ? Spec::kN : problem_m(p),
+                       Geometry::kLanes * Geometry::kPair)},
+        m(problem_m(p)),
         tiles(order.count()),
         first(static_cast<int>(blockIdx.x) / Spec::kCluster),
         step(static_cast<int>(gridDim.x) / Spec::kCluster),
@@ -94,7 +110,48 @@ struct Walk {
   __device__ __forceinline__ Tile at(int index) const {
     int column, lane;
     order.at(index, column, lane);
-    return {lane * Geometry::kLanes * Geometry::kPair + lane_offset, column * Geometry::kColumns};
+    return {lane * Geometry::kLanes * Geometry::kPair + lane_offset, column * Geometry::kColumns, m,
+            0};
+  }
+};
+
+// The order of the tiles of one group: that of the whole product, over the group's windows.
+struct GroupOrder {
+  static __device__ __forceinline__ void at(int windows, int index, int& window, int& column_tile) {
+    constexpr int kTilesN = ceil_div(Spec::kN, Spec::kTileN);
+    const TileWalk<8> order = {Geometry::kSwap ? windows : kTilesN,
+                               Geometry::kSwap ? kTilesN : windows};
+    int column, lane;
+    order.at(index, column, lane);
+    window = Geometry::kSwap ? column : lane;
+    column_tile = Geometry::kSwap ? lane : column;
+  }
+};
+
+// One role's way through the tiles of its CTA. `ring` is that of a grouped product.
+struct Tiles {
+  const Walk& walk;
+  int index;
+  WorkReader reader;
+
+  __device__ __forceinline__ Tiles(const Walk& walk_, SharedAddress ring)
+      : walk(walk_), index(walk_.first), reader{{ring}, {}} {}
+
+  // False when there are no more. All lanes of a warp or, with kThread, one thread.
+  template <bool kThread = false>
+  __device__ __forceinline__ bool next(Tile& tile) {
+    if constexpr (Geometry::kGrouped) {
+      GroupTile found;
+      if (!reader.next<kThread>(found)) return false;
+      tile = {Geometry::kSwap ? found.column : found.row,
+              Geometry::kSwap ? found.row : found.column, found.end, found.group};
+      return true;
+    } else {
+      if (index >= walk.tiles) return false;
+      tile = walk.at(index);
+      index += walk.step;
+      return true;
+    }
   }
 };
 

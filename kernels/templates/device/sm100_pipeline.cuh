@@ -30,7 +30,10 @@ struct Roles {
   static constexpr bool kAnyCpAsync = Geometry::kFeedLane == 1 || Geometry::kFeedColumn == 1;
   static constexpr bool kAnyPlain = Geometry::kFeedLane == 2 || Geometry::kFeedColumn == 2;
   static constexpr int kFirstFeedWarp = kFirstEpilogueWarp + Spec::kEpilogueWarps;
-  static constexpr int kWarps = kFirstFeedWarp + (kAnyFeed ? kFeedWarps : 0);
+  static constexpr int kScheduleWarp = Spec::kScheduleWarp;  // grouped products; else -1
+  static constexpr int kFeedEnd = kFirstFeedWarp + (kAnyFeed ? kFeedWarps : 0);
+  static constexpr int kWarps = kFeedEnd + (kScheduleWarp == kFeedEnd ? 1 : 0);
+  static_assert((kScheduleWarp >= 0) == Geometry::kGrouped, "one warp finds the tiles of groups");
   static_assert(Spec::kEpilogueWarps == 4 || Spec::kEpilogueWarps == 8,
                 "one or two warps a group of 32 lanes");
   static_assert(Spec::kThreads == 32 * kWarps, "every warp has a role");
@@ -55,12 +58,30 @@ __device__ __forceinline__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(kCount));
 }
 
+// The warps and threads that read each tile of a grouped product.
+constexpr __device__ int work_readers(int scale_warps) {
+  return (Roles::kAnyTma ? 1 : 0) + (Roles::kAnyFeed ? kFeedWarps : 0) + 1 + scale_warps +
+         Spec::kEpilogueWarps;
+}
+
+// The warp that finds the tiles of a grouped product.
+__device__ __forceinline__ void schedule(const GemmParams& p, SharedAddress ring, int lane) {
+  GroupWalk<GroupOrder> walk(p, lane);
+  WorkWriter writer = {{ring}, {}};
+  GroupTile tile;
+  do {
+    tile = walk.next();
+    writer.put(tile, lane);
+  } while (tile.row < tile.end);
+}
+
 // The ring of operand stages as every role sees it: addresses in this CTA's shared memory.
 struct Stages {
   SharedAddress lane_tiles;
   SharedAddress column_tiles;
   SharedAddress full;  // one barrier a stage; in a pair, the leader's are used
   SharedAddress empty;
+  SharedAddress work;  // the ring of tiles of a grouped product
 
   static constexpr unsigned kTmaBytes = (Roles::kTmaLane ? Geometry::kLaneBytes : 0) +
                                         (Roles::kTmaColumn ? Geometry::kColumnBytes : 0);
@@ -125,8 +146,15 @@ __device__ __forceinline__ void produce_by_tma(const GemmParams& p, const Stages
   StageCursor<Spec::kStages> ring;
   const int first = range.begin / Geometry::kStepsPerStage;
   const int last = ceil_div(range.end, Geometry::kStepsPerStage);
-  for (int t = walk.first; t < walk.tiles; t += walk.step) {
-    const Tile tile = walk.at(t);
+  Tiles tiles(walk, stages.work);
+  for (Tile tile; tiles.next<true>(tile);) {
+    if (!has_operands(tile)) continue;
+    int lane_row = tile.lane0;
+    int first_column_row = column_row(tile, rank);
+    if constexpr (Geometry::kGrouped) {
+      lane_row += tile.group * (Geometry::kSwap ? p.b_group_rows : p.a_group_rows);
+      first_column_row += tile.group * (Geometry::kSwap ? p.a_group_rows : p.b_group_rows);
+    }
     for (int block = first; block < last; ++block) {
       const SharedAddress full = stages.full + 8 * ring.stage;
       mbarrier_wait(stages.empty + 8 * ring.stage, ring.phase ^ 1);
@@ -135,11 +163,11 @@ __device__ __forceinline__ void produce_by_tma(const GemmParams& p, const Stages
         mbarrier_arrive_expect_tx(full, Stages::kTmaBytes * Geometry::kPair);
       }
       if constexpr (Roles::kTmaLane) {
-        load_tile(stages.lane_tile(ring.stage), lane_map, block * Spec::kTileK, tile.lane0, full);
+        load_tile(stages.lane_tile(ring.stage), lane_map, block * Spec::kTileK, lane_row, full);
       }
       if constexpr (Roles::kTmaColumn) {
         load_tile(stages.column_tile(ring.stage), column_map, block * Spec::kTileK,
-                  column_row(tile, rank), full);
+                  first_column_row, full);
       }
       ring.next();
     }
@@ -163,15 +191,20 @@ __device__ __forceinline__ void produce_by_feed(const GemmParams& p, const Stage
   int in_flight = 0;
   const int first = range.begin / Geometry::kStepsPerStage;
   const int last = ceil_div(range.end, Geometry::kStepsPerStage);
-  for (int t = walk.first; t < walk.tiles; t += walk.step) {
-    const Tile tile = walk.at(t);
+  Tiles tiles(walk, stages.work);
+  for (Tile tile; tiles.next(tile);) {
+    if (!has_operands(tile)) continue;
+    const long long a_offset = Geometry::kGrouped ? tile.group * p.a_group_stride : 0;
+    const long long b_offset = Geometry::kGrouped ? tile.group * p.b_group_stride : 0;
+    const unsigned char* lane_group = lane_data + (Geometry::kSwap ? b_offset : a_offset);
+    const unsigned char* column_group = column_data + (Geometry::kSwap ? a_offset : b_offset);
     for (int block = first; block < last; ++block) {
       const int k0 = block * Spec::kTileK;
       mbarrier_wait(stages.empty + 8 * ring.stage, ring.phase ^ 1);
-      const FeedTile lane_tile = {stages.lane_tile(ring.stage), lane_data, lane_ld, lane_rows(p),
-                                  tile.lane0};
-      const FeedTile column_tile = {stages.column_tile(ring.stage), column_data, column_ld,
-                                    column_rows(p), tile.column0};
+      const FeedTile lane_tile = {stages.lane_tile(ring.stage), lane_group, lane_ld,
+                                  lane_rows(tile), tile.lane0};
+      const FeedTile column_tile = {stages.column_tile(ring.stage), column_group, column_ld,
+                                    column_rows(tile), tile.column0};
       if constexpr (Roles::kAnyCpAsync) {
         feed_rows<true, Geometry::kFeedLane == 1 ? Geometry::kLanes : 0,
                   Geometry::kFeedColumn == 1 ? Geometry::kColumnRows : 0, Spec::kK, kFeedWarps>(

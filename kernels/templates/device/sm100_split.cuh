@@ -49,7 +49,7 @@ struct SplitExchange {
       float total = part[0];
 #pragma unroll
       for (int r = 1; r < Spec::kSplitK; ++r) total += part[r];
-      store_transposed(p, tile.column0 + first_column + j, tile.lane0 + lane_in_tile, total);
+      store_transposed(p, tile, tile.column0 + first_column + j, tile.lane0 + lane_in_tile, total);
     }
     arrive_everywhere(consumed, lane);
     phase ^= 1;

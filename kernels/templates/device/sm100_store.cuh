@@ -21,6 +21,13 @@ enum : int {
   kSlabsPerWarp = 2,  // one is written while the other leaves
 };
 
+// The output of the tile's group; everywhere the same where groups share all rows.
+__device__ __forceinline__ Output* group_output(const GemmParams& p, const Tile& tile) {
+  Output* out = static_cast<Output*>(p.out);
+  if constexpr (Spec::kGroupLayout == kMasked) out += tile.group * p.out_group_stride;
+  return out;
+}
+
 // One epilogue warp's way out. Columns are the output's.
 struct RowStore {
   const GemmParams& p;
@@ -34,9 +41,10 @@ struct RowStore {
 
   // 32 rows from row0 on, kWidth columns from column0 on; value[j] is this lane's at column0 + j.
   template <int kWidth>
-  __device__ __forceinline__ void put(const float (&value)[kWidth], int row0, int column0) {
+  __device__ __forceinline__ void put(const Tile& tile, const float (&value)[kWidth], int row0,
+                                      int column0) {
     static_assert(kWidth <= kSlabColumns && kWidth * sizeof(Output) % 16 == 0, "");
-    const int rows = problem_m(p) - row0;
+    const int rows = tile.end - row0;
     if (rows <= 0 || column0 >= Spec::kN) return;
     const SharedAddress slab = slabs + turn * kSlabBytes;
     turn ^= 1;
@@ -67,14 +75,19 @@ struct RowStore {
     if constexpr (Spec::kStore == 1) {
       static_assert(Spec::kStore == 0 || kWidth == kSlabColumns, "the box is a whole slab");
       fence_proxy_async_shared();
-      __syncwarp();
-      if (lane == 0) {
-        tma_store_2d(&p.out_map, slab, column0, row0);
-        tma_store_commit();
+    }
+    __syncwarp();
+    // TMA clips at the matrix, not at the group: whoever owns the rows behind it writes them.
+    const bool by_tma = Spec::kStore == 1 && (!Geometry::kGrouped || rows >= kSlabRows);
+    if (Spec::kStore == 1 && lane == 0) {
+      if (by_tma) {
+        const int group_row = Spec::kGroupLayout == kMasked ? tile.group * p.out_group_rows : 0;
+        tma_store_2d(&p.out_map, slab, column0, group_row + row0);
       }
-    } else {
-      __syncwarp();
-      Output* out = static_cast<Output*>(p.out) + row0 * p.ldo + column0;
+      tma_store_commit();  // an empty group where nothing was stored: they are counted
+    }
+    if (!by_tma) {
+      Output* out = group_output(p, tile) + row0 * p.ldo + column0;
       const int last = rows < kSlabRows ? rows : kSlabRows;
       for (int r = 0; r < last; ++r) {
 #pragma unroll
@@ -106,10 +119,10 @@ struct RowStore {
 
 // Swapped operands: this lane's value belongs to out[row, column]; the warp's columns are
 // contiguous.
-__device__ __forceinline__ void store_transposed(const GemmParams& p, int row, int column,
-                                                 float value) {
-  if (row < problem_m(p) && column < Spec::kN) {
-    static_cast<Output*>(p.out)[row * p.ldo + column] = convert_output<Spec::kOut>(value);
+__device__ __forceinline__ void store_transposed(const GemmParams& p, const Tile& tile, int row,
+                                                 int column, float value) {
+  if (row < tile.end && column < Spec::kN) {
+    group_output(p, tile)[row * p.ldo + column] = convert_output<Spec::kOut>(value);
   }
 }
 

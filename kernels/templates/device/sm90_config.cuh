@@ -4,6 +4,7 @@
 #pragma once
 
 #include "device/convert.cuh"
+#include "device/group_walk.cuh"
 #include "device/mbarrier.cuh"
 #include "device/tile_walk.cuh"
 
@@ -81,15 +82,21 @@ struct Config {
     kScaleRing = kStoreBuffers + (kTmaStore ? 2 * kMathWarps * kStoreBufferBytes : 0),
     kScaleSlotBytes = 16 * (kRowScales + kColumnScales),
     kBarriers = kScaleRing + kScaleSlots * kScaleSlotBytes,
-    kSharedBytes = kBarriers + 8 * 2 * (Spec::kStages + kScaleSlots),
+    // Grouped products: the ring through which tiles reach the roles.
+    kGrouped = Spec::kGroupLayout != kNotGrouped,
+    kWorkRing = kBarriers + 8 * 2 * (Spec::kStages + kScaleSlots),
+    kSharedBytes = kWorkRing + (kGrouped ? WorkRing::kBytes : 0),
     // Split-K partials lie over the stages, as [m][n] with rows of kPartialStride floats. The 4
     // extra floats spread a warp's stores over the banks.
     kPartialStride = Spec::kTileN + 4,
     kPartialBytes = 4 * Spec::kTileM * kPartialStride,
 
     // The producer warpgroup: warps 0-2 feed tiles (one thread is enough for TMA), warp 3 scales.
+    // Grouped products need warp 2 to find the tiles.
     kCopyFeed = kRowFeed != kFeedTma || kColumnFeed != kFeedTma,
-    kCopyThreads = 96,
+    kCopyThreads = kGrouped ? 64 : 96,
+    kScheduleRole = 2,
+    kWorkReaders = kMathWarps + 1 + (kCopyFeed ? kCopyThreads / 32 : 1),
     kFullArrivals = (kTmaBytes > 0 ? 1 : 0) + (kCopyFeed ? kCopyThreads : 0),
     kMulticast = Spec::kCluster > 1 && Spec::kShare != kShareNone,
     kEmptyArrivals = kMathWarps * (kMulticast ? Spec::kCluster : 1),
@@ -115,12 +122,18 @@ static_assert(!Config::kTmaStore || (!Config::kSwap && Spec::kSplitK == 1 &&
 static_assert(!Config::kMulticast || !Config::kCopyFeed, "only TMA multicasts");
 static_assert(Spec::kSplitK == 1 || Config::kPartialBytes <= Config::kScaleRing,
               "partials fit over the stages");
+static_assert(!Config::kGrouped || Spec::kCluster == 1, "a CTA finds its tiles alone");
 static_assert(Config::kSharedBytes == Spec::kSharedBytes, "the planner reckons the same");
 static_assert(Config::kSharedBytes <= 232448, "PTX ISA: sm_90 has 227 KiB a CTA");
 
+// Where a tile begins, in rows and columns of the wgmma, and the row of a and out that ends it.
+// Where every group has rows of its own, rows are counted in the group; group -1 has no operands,
+// and its rows become zero.
 struct TileOrigin {
   int row;
   int column;
+  int end;
+  int group;
 };
 
 struct Walk {
@@ -130,13 +143,15 @@ struct Walk {
   };
 
   TileWalk<Spec::kWalkColumns> walk;
+  int m;
   int first;
   int step;
   int rank;  // in the cluster
 
-  __device__ __forceinline__ explicit Walk(int m)
-      : walk{ceil_div(Config::kSwap ? Spec::kN : m, kUnitRows),
-             ceil_div(Config::kSwap ? m : Spec::kN, kUnitColumns)},
+  __device__ __forceinline__ explicit Walk(int m_)
+      : walk{ceil_div(Config::kSwap ? Spec::kN : m_, kUnitRows),
+             ceil_div(Config::kSwap ? m_ : Spec::kN, kUnitColumns)},
+        m(m_),
         first(static_cast<int>(blockIdx.x) / Spec::kCluster),
         step(static_cast<int>(gridDim.x) / Spec::kCluster),
         rank(Spec::kCluster > 1 ? static_cast<int>(cluster_cta_rank()) : 0) {}
@@ -145,7 +160,8 @@ struct Walk {
     int row, column;
     walk.at(unit, row, column);
     return {row * kUnitRows + (Spec::kShare == kShareColumns ? rank * Config::kRows : 0),
-            column * kUnitColumns + (Spec::kShare == kShareRows ? rank * Config::kColumns : 0)};
+            column * kUnitColumns + (Spec::kShare == kShareRows ? rank * Config::kColumns : 0), m,
+            0};
   }
 
   __device__ __forceinline__ int k_begin() const {
@@ -183,6 +199,50 @@ struct Shared {
     return full(2 * Spec::kStages + Config::kScaleSlots + slot);
   }
 };
+
+// The order of the tiles of one group: that of the whole product, over the group's windows.
+struct GroupOrder {
+  static __device__ __forceinline__ void at(int windows, int index, int& window, int& column_tile) {
+    constexpr int kTilesN = ceil_div(Spec::kN, Spec::kTileN);
+    const TileWalk<Spec::kWalkColumns> walk = {Config::kSwap ? kTilesN : windows,
+                                               Config::kSwap ? windows : kTilesN};
+    int row, column;
+    walk.at(index, row, column);
+    window = Config::kSwap ? column : row;
+    column_tile = Config::kSwap ? row : column;
+  }
+};
+
+// One role's way through the tiles of its CTA.
+struct Tiles {
+  const Walk& walk;
+  int unit;
+  WorkReader reader;
+
+  __device__ __forceinline__ Tiles(const Shared& shared, const Walk& walk_)
+      : walk(walk_), unit(walk_.first), reader{{shared.base + Config::kWorkRing}, {}} {}
+
+  // False when there are no more. All lanes of a warp.
+  __device__ __forceinline__ bool next(TileOrigin& tile) {
+    if constexpr (Config::kGrouped) {
+      GroupTile found;
+      if (!reader.next(found)) return false;
+      tile = {Config::kSwap ? found.column : found.row, Config::kSwap ? found.row : found.column,
+              found.end, found.group};
+      return true;
+    } else {
+      if (unit >= walk.walk.count()) return false;
+      tile = walk.at(unit);
+      unit += walk.step;
+      return true;
+    }
+  }
+};
+
+// Whether the tile has operands: all do, except for rows that are only to be zeroed.
+__device__ __forceinline__ bool has_operands(const TileOrigin& tile) {
+  return !Config::kGrouped || Spec::kZeroUngrouped == 0 || tile.group >= 0;
+}
 
 // Split-K: after the k-blocks of a tile all threads of the cluster meet twice, around the reduction
 // that reads every CTA's partials. Partials and tiles share memory: the fence orders the ordinary

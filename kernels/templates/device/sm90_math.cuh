@@ -160,7 +160,8 @@ struct Consumer {
   }
 };
 
-__device__ __forceinline__ void multiply_tile(const Walk& walk, Consumer& consumer,
+__device__ __forceinline__ void multiply_tile(const Walk& walk, const TileOrigin& tile,
+                                              Consumer& consumer,
                                               float (&partial)[Config::kRegisters],
                                               Accumulators& acc) {
   using Mma = Wgmma<Config::kGroupColumns, Config::kRowType, Config::kColumnType>;
@@ -173,7 +174,7 @@ __device__ __forceinline__ void multiply_tile(const Walk& walk, Consumer& consum
   }
   int k = walk.k_begin() * Spec::kTileK;
   const int k_end = walk.k_end() == Config::kKBlocks ? Spec::kK : walk.k_end() * Spec::kTileK;
-  if (Spec::kSplitK > 1 && k >= k_end) {
+  if ((Spec::kSplitK > 1 && k >= k_end) || !has_operands(tile)) {
     return;
   }
   Step step;

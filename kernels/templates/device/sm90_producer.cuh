@@ -29,14 +29,20 @@ __device__ __forceinline__ void issue_tma(const Shared& shared, const GemmParams
   const TensorMap* column_map = Config::kSwap ? &p.a_map : &p.b_map;
   const SharedAddress barrier = shared.full(cursor.stage);
   const int k = k_block * Spec::kTileK;
+  int row = tile.row;
+  int column = tile.column;
+  if constexpr (Config::kGrouped) {
+    row += tile.group * (Config::kSwap ? p.b_group_rows : p.a_group_rows);
+    column += tile.group * (Config::kSwap ? p.a_group_rows : p.b_group_rows);
+  }
   mbarrier_arrive_expect_tx(barrier, Config::kTmaBytes);
   if constexpr (Config::kRowFeed == kFeedTma) {
     load_tile<Config::kRows, Config::kMulticast && Spec::kShare == kShareRows>(
-        shared.row_tile(cursor.stage), row_map, k, tile.row, rank, barrier);
+        shared.row_tile(cursor.stage), row_map, k, row, rank, barrier);
   }
   if constexpr (Config::kColumnFeed == kFeedTma) {
     load_tile<Config::kColumns, Config::kMulticast && Spec::kShare == kShareColumns>(
-        shared.column_tile(cursor.stage), column_map, k, tile.column, rank, barrier);
+        shared.column_tile(cursor.stage), column_map, k, column, rank, barrier);
   }
 }
 
@@ -49,8 +55,9 @@ __device__ __forceinline__ void produce_by_tma(const Shared& shared, const GemmP
     tma_prefetch_map(&p.b_map);
   }
   Cursor cursor;
-  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
-    const TileOrigin tile = walk.at(unit);
+  Tiles tiles(shared, walk);
+  for (TileOrigin tile; tiles.next(tile);) {
+    if (!has_operands(tile)) continue;
     for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
       mbarrier_wait(shared.empty(cursor.stage), cursor.phase ^ 1);
       if (leader) {
@@ -93,7 +100,7 @@ __device__ __forceinline__ void copy_tile(SharedAddress tile, const unsigned cha
 }
 
 __device__ __forceinline__ void produce_by_copies(const Shared& shared, const GemmParams& p,
-                                                  const Walk& walk, int m, int warp, int lane) {
+                                                  const Walk& walk, int warp, int lane) {
   // A thread's copies of a stage land while it issues those of the next kLag stages.
   constexpr int kLag = Spec::kStages - 1 < 3 ? Spec::kStages - 1 : 3;
   Cursor cursor;
@@ -105,8 +112,17 @@ __device__ __forceinline__ void produce_by_copies(const Shared& shared, const Ge
     landed.next();
     --in_flight;
   };
-  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
-    const TileOrigin tile = walk.at(unit);
+  const auto publish_all = [&] {
+    cp_async_wait<0>();
+    while (in_flight > 0) {
+      publish();
+    }
+  };
+  Tiles tiles(shared, walk);
+  for (TileOrigin tile; tiles.next(tile);) {
+    if (!has_operands(tile)) continue;
+    const unsigned char* a = p.a + (Config::kGrouped ? tile.group * p.a_group_stride : 0);
+    const unsigned char* b = p.b + (Config::kGrouped ? tile.group * p.b_group_stride : 0);
     for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
       mbarrier_wait(shared.empty(cursor.stage), cursor.phase ^ 1);
       if (Config::kTmaBytes > 0 && warp == 0 && lane == 0) {
@@ -115,14 +131,13 @@ __device__ __forceinline__ void produce_by_copies(const Shared& shared, const Ge
       const int k = k_block * Spec::kTileK;
       if constexpr (Config::kRowFeed != kFeedTma) {
         copy_tile<Config::kRowFeed, Config::kRows>(
-            shared.row_tile(cursor.stage), Config::kSwap ? p.b : p.a, Config::kSwap ? p.ldb : p.lda,
-            Config::kSwap ? Spec::kN : m, tile.row, k, warp, lane);
+            shared.row_tile(cursor.stage), Config::kSwap ? b : a, Config::kSwap ? p.ldb : p.lda,
+            Config::kSwap ? Spec::kN : tile.end, tile.row, k, warp, lane);
       }
       if constexpr (Config::kColumnFeed != kFeedTma) {
         copy_tile<Config::kColumnFeed, Config::kColumns>(
-            shared.column_tile(cursor.stage), Config::kSwap ? p.a : p.b,
-            Config::kSwap ? p.lda : p.ldb, Config::kSwap ? m : Spec::kN, tile.column, k, warp,
-            lane);
+            shared.column_tile(cursor.stage), Config::kSwap ? a : b, Config::kSwap ? p.lda : p.ldb,
+            Config::kSwap ? tile.end : Spec::kN, tile.column, k, warp, lane);
       }
       cp_async_commit();
       cursor.next();
@@ -131,15 +146,13 @@ __device__ __forceinline__ void produce_by_copies(const Shared& shared, const Ge
         publish();
       }
     }
-    if (Spec::kSplitK > 1 || unit + walk.step >= walk.walk.count()) {
-      cp_async_wait<0>();
-      while (in_flight > 0) {
-        publish();
-      }
+    if constexpr (Spec::kSplitK > 1) {
+      publish_all();
     }
     meet_cluster();
     meet_cluster();
   }
+  publish_all();
 }
 
 // The first scale block of k of this CTA's share, and the one behind its last.
@@ -156,30 +169,29 @@ struct ScaleSource {
   const float* scales;
   long long stride;
   long long stride_k;
-  int extent;    // rows (or columns) of the operand
   bool vectors;  // four k-blocks may be read at once
 
   __device__ __forceinline__ ScaleSource(const void* pointer, long long stride_,
-                                         long long stride_k_, int extent_)
+                                         long long stride_k_, long long group_stride)
       : scales(static_cast<const float*>(pointer)),
         stride(stride_),
         stride_k(stride_k_),
-        extent(extent_),
-        vectors(stride_k_ == 1 && stride_ % 4 == 0 &&
+        vectors(stride_k_ == 1 && stride_ % 4 == 0 && group_stride % 4 == 0 &&
                 reinterpret_cast<unsigned long long>(pointer) % 16 == 0) {}
 
   // Copies blocks 4 * quad to 4 * quad + 3 of kCount scales, kRun rows apart, to kCount times 16
-  // bytes. What does not exist becomes zero without being read.
+  // bytes. What does not exist, such as rows from `extent` on, becomes zero without being read. The
+  // scales of a group begin `offset` elements behind the first.
   template <int kCount, int kRun, int kGroup>
-  __device__ __forceinline__ void copy(SharedAddress destination, int origin, int quad,
-                                       int lane) const {
+  __device__ __forceinline__ void copy(SharedAddress destination, long long offset, int origin,
+                                       int extent, int quad, int lane) const {
 #pragma unroll 1
     for (int first = 0; first < kCount; first += 32) {
       const int row = origin + (first + lane) * kRun;
       const int blocks = row < extent ? Config::kScaleBlocks - 4 * quad : 0;
       const float* source = scales;
       if (blocks > 0) {
-        source += row / kGroup * stride + 4 * quad * stride_k;
+        source += offset + row / kGroup * stride + 4 * quad * stride_k;
       }
       if (kCount % 32 == 0 || first + lane < kCount) {
         const SharedAddress slot = destination + 16 * (first + lane);
@@ -198,21 +210,29 @@ struct ScaleSource {
 };
 
 __device__ __forceinline__ void produce_scales(const Shared& shared, const GemmParams& p,
-                                               const Walk& walk, int m, int lane) {
-  const ScaleSource a(p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k, m);
-  const ScaleSource b(p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k, Spec::kN);
+                                               const Walk& walk, int lane) {
+  const ScaleSource a(p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k,
+                      Config::kGrouped ? p.a_scale_group_stride : 0);
+  const ScaleSource b(p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k,
+                      Config::kGrouped ? p.b_scale_group_stride : 0);
   const ScaleSource& rows = Config::kSwap ? b : a;
   const ScaleSource& columns = Config::kSwap ? a : b;
   ScaleCursor cursor;
-  for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
-    const TileOrigin tile = walk.at(unit);
+  Tiles tiles(shared, walk);
+  for (TileOrigin tile; tiles.next(tile);) {
+    if (!has_operands(tile)) continue;
+    const long long a_offset = Config::kGrouped ? tile.group * p.a_scale_group_stride : 0;
+    const long long b_offset = Config::kGrouped ? tile.group * p.b_scale_group_stride : 0;
     const int end = end_scale_block(walk);
     for (int quad = first_scale_block(walk) / 4; 4 * quad < end; ++quad) {
       mbarrier_wait(shared.scales_empty(cursor.stage), cursor.phase ^ 1);
       const SharedAddress slot = shared.scales(cursor.stage);
-      rows.copy<Config::kRowScales, 1, Config::kRowGroup>(slot, tile.row, quad, lane);
+      rows.copy<Config::kRowScales, 1, Config::kRowGroup>(
+          slot, Config::kSwap ? b_offset : a_offset, tile.row, Config::kSwap ? Spec::kN : tile.end,
+          quad, lane);
       columns.copy<Config::kColumnScales, Config::kColumnRun, Config::kColumnGroup>(
-          slot + 16 * Config::kRowScales, tile.column, quad, lane);
+          slot + 16 * Config::kRowScales, Config::kSwap ? a_offset : b_offset, tile.column,
+          Config::kSwap ? tile.end : Spec::kN, quad, lane);
       mbarrier_arrive_after_cp_async(shared.scales_full(cursor.stage));
       cursor.next();
     }
@@ -220,4 +240,15 @@ __device__ __forceinline__ void produce_scales(const Shared& shared, const GemmP
     meet_cluster();
   }
   cp_async_wait_all();
+}
+
+// Grouped products: the warp that finds the tiles of this CTA.
+__device__ __forceinline__ void schedule(const Shared& shared, const GemmParams& p, int lane) {
+  GroupWalk<GroupOrder> walk(p, lane);
+  WorkWriter writer = {{shared.base + Config::kWorkRing}, {}};
+  GroupTile tile;
+  do {
+    tile = walk.next();
+    writer.put(tile, lane);
+  } while (tile.row < tile.end);
 }

@@ -10,10 +10,29 @@
 
 using Output = OutputStorage<Spec::kOut>::Type;
 
+// The output of the tile's group; everywhere the same where groups share all rows.
+__device__ __forceinline__ Output* group_output(const GemmParams& p, const TileOrigin& tile) {
+  Output* out = static_cast<Output*>(p.out);
+  if constexpr (Spec::kGroupLayout == kMasked) {
+    out += tile.group * p.out_group_stride;
+  }
+  return out;
+}
+
+__device__ __forceinline__ Output load_shared_output(SharedAddress address) {
+  if constexpr (Spec::kOut == kF32) {
+    return load_shared_float(address);
+  } else {
+    unsigned short bits;
+    asm volatile("ld.shared.b16 %0, [%1];" : "=h"(bits) : "r"(address) : "memory");
+    return bits;
+  }
+}
+
 // One output of the row that starts at `line`, if it exists.
-__device__ __forceinline__ void store_one(Output* line, int m, int row_m, int column_n,
+__device__ __forceinline__ void store_one(Output* line, int end, int row_m, int column_n,
                                           float value) {
-  if (row_m < m && column_n < Spec::kN) {
+  if (row_m < end && column_n < Spec::kN) {
     line[column_n] = convert_output<Spec::kOut>(value);
   }
 }
@@ -21,8 +40,9 @@ __device__ __forceinline__ void store_one(Output* line, int m, int row_m, int co
 // Rows are m. A quad of lanes holds 8 columns of a row, two a lane. With vector stores, fp32 goes
 // out in pairs; 16-bit outputs first trade halves with the neighbouring lane, so that each lane has
 // 4 columns of one of two blocks and the quad writes 32 bytes in a row.
-__device__ __forceinline__ void store_rows(const GemmParams& p, int m, TileOrigin tile,
+__device__ __forceinline__ void store_rows(const GemmParams& p, TileOrigin tile,
                                            const MathThread& thread, const Accumulators& acc) {
+  const int m = tile.end;
   constexpr bool kWholeTiles = Spec::kN % Spec::kTileN == 0;  // no column tail
   const bool odd = thread.lane % 2 != 0;
 #pragma unroll
@@ -33,7 +53,7 @@ __device__ __forceinline__ void store_rows(const GemmParams& p, int m, TileOrigi
       const int first = tile.column + thread.column(0);
       const int quad_column =
           tile.column + thread.first_column() + (odd ? 8 : 0) + 4 * (thread.lane % 4 / 2);
-      Output* line = static_cast<Output*>(p.out) + row * p.ldo;
+      Output* line = group_output(p, tile) + row * p.ldo;
       Output* quad_line = one_address(line + quad_column);
       Output* pair_line = one_address(line + first);
 #pragma unroll
@@ -73,6 +93,27 @@ __device__ __forceinline__ void store_rows(const GemmParams& p, int m, TileOrigi
             }
           }
         }
+      }
+    }
+  }
+}
+
+// The first rows of a staged box of 16, up to `end`, by ordinary stores of 16 bytes.
+__device__ __forceinline__ void store_box(SharedAddress box, Output* out, long long ldo,
+                                          int first_row, int end, int first_column, int lane) {
+  constexpr int kPerUnit = 16 / Config::kOutBytes;
+#pragma unroll 1
+  for (int unit = lane; unit < 16 * 4; unit += 32) {
+    const int row = unit / 4;
+    const int column = first_column + unit % 4 * kPerUnit;
+    if (first_row + row >= end || column >= Spec::kN) continue;
+    const SharedAddress source = box + swizzle_64b(row, unit % 4 * 16);
+    Output* destination = out + (first_row + row) * ldo + column;
+    if (column + kPerUnit <= Spec::kN) {
+      store_global(destination, load_shared_float4(source));
+    } else {
+      for (int i = 0; column + i < Spec::kN; ++i) {
+        destination[i] = load_shared_output(source + i * Config::kOutBytes);
       }
     }
   }
@@ -121,10 +162,21 @@ __device__ __forceinline__ void store_rows_by_tma(const Shared& shared, const Ge
       }
       fence_proxy_async_shared();
       __syncwarp();
+      const int column = tile.column + thread.first_column() + chunk * Config::kStoreColumns;
+      int row = tile.row + thread.first_row() + 64 * wave + 16 * thread.warp;
+      if (Config::kGrouped && row + 16 > tile.end) {
+        // TMA clips at the matrix, not at the group: whoever owns the next rows writes them.
+        store_box(box, group_output(p, tile), p.ldo, row, tile.end, column, thread.lane);
+        __syncwarp();
+      }
       if (thread.lane == 0) {
-        tma_store_2d(&p.out_map, box,
-                     tile.column + thread.first_column() + chunk * Config::kStoreColumns,
-                     tile.row + thread.first_row() + 64 * wave + 16 * thread.warp);
+        if constexpr (Spec::kGroupLayout == kMasked) {
+          if (row + 16 <= tile.end) {
+            tma_store_2d(&p.out_map, box, column, row + tile.group * p.out_group_rows);
+          }
+        } else if (!Config::kGrouped || row + 16 <= tile.end) {
+          tma_store_2d(&p.out_map, box, column, row);
+        }
         tma_store_commit();
       }
     }
@@ -133,9 +185,10 @@ __device__ __forceinline__ void store_rows_by_tma(const Shared& shared, const Ge
 
 // Rows are n: 8 lanes hold 8 neighbouring outputs. With vector stores, 16-bit outputs trade with
 // the lane 4 further, so that a lane writes two neighbours at once.
-__device__ __forceinline__ void store_columns(const GemmParams& p, int m, TileOrigin tile,
+__device__ __forceinline__ void store_columns(const GemmParams& p, TileOrigin tile,
                                               const MathThread& thread, const Accumulators& acc) {
-  Output* out = static_cast<Output*>(p.out);
+  const int m = tile.end;
+  Output* out = group_output(p, tile);
 #pragma unroll
   for (int wave = 0; wave < Config::kWaves; ++wave) {
 #pragma unroll
@@ -182,8 +235,9 @@ __device__ __forceinline__ void write_partials(const Shared& shared, const MathT
 }
 
 // Each CTA sums its share of the tile over all CTAs of the cluster, in the order of the splits.
-__device__ __forceinline__ void reduce_partials(const Shared& shared, const GemmParams& p, int m,
+__device__ __forceinline__ void reduce_partials(const Shared& shared, const GemmParams& p,
                                                 TileOrigin tile, int rank) {
+  const int m = tile.end;
   constexpr int kQuads = Spec::kTileN / 4;
   const int first_m = Config::kSwap ? tile.column : tile.row;
   const int first_n = Config::kSwap ? tile.row : tile.column;

@@ -30,4 +30,10 @@ struct Spec {
   static constexpr int kScaleStages = 1;
   static constexpr int kThreads = 256;
   static constexpr int kSharedBytes = 201872;
+  static constexpr int kScheduleWarp = -1;
+  static constexpr int kGroupLayout = 0;
+  static constexpr int kGroups = 0;
+  static constexpr int kRowAlignment = 1;
+  static constexpr int kZeroUngrouped = 0;
+  static constexpr int kCountInvalid = 0;
 };

@@ -29,4 +29,9 @@ struct Spec {
   static constexpr int kShare = 2;
   static constexpr int kWalkColumns = 16;
   static constexpr int kStoreVector = 1;
+  static constexpr int kGroupLayout = 0;
+  static constexpr int kGroups = 0;
+  static constexpr int kRowAlignment = 1;
+  static constexpr int kZeroUngrouped = 0;
+  static constexpr int kCountInvalid = 0;
 };

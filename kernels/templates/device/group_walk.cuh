@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tiles of a grouped product this CTA computes, found on the device while the kernel runs.
+// One warp walks over groups, windows of rows and columns and hands each tile to the other roles
+// through a ring in shared memory. Included after Spec is defined; knows nothing of operands.
+//
+// A tile never holds rows of two groups: where groups are ranges of rows, windows begin at a
+// group's first row; where every row names its group, windows are fixed and each run of equal names
+// inside one is a tile of its own. Whatever the integers in memory are, no row outside [0, m) and
+// no group outside [0, groups) is ever named.
+#pragma once
+
+#include "device/mbarrier.cuh"
+#include "device/params.cuh"
+#include "device/tile_walk.cuh"
+
+// The numbers of GroupLayout in src/problem/grouping.h.
+enum GroupLayout : int {
+  kNotGrouped = 0,
+  kRowIndices = 1,
+  kEndOffsets = 2,
+  kRowPointers = 3,
+  kMasked = 4,
+};
+
+// Rows [row, end) of one group, columns of out from `column` on. Where every group has rows of its
+// own, rows are counted in the group. Group -1: rows that are to be zeroed.
+struct GroupTile {
+  int group;
+  int row;
+  int end;
+  int column;
+};
+
+// How the scheduling warp hands tiles over: a ring of slots, each with two barriers. A tile without
+// rows says that there are no more.
+struct WorkRing {
+  enum : int { kSlots = 4, kBytes = kSlots * (16 + 16) };
+
+  SharedAddress base;  // a multiple of 16
+
+  __device__ __forceinline__ SharedAddress tile(int slot) const { return base + 16 * slot; }
+  __device__ __forceinline__ SharedAddress full(int slot) const {
+    return base + 16 * kSlots + 8 * slot;
+  }
+  __device__ __forceinline__ SharedAddress empty(int slot) const { return full(kSlots + slot); }
+
+  // One thread; `readers` is how many arrivals free a slot.
+  __device__ __forceinline__ void init(unsigned readers) const {
+    for (int slot = 0; slot < kSlots; ++slot) {
+      mbarrier_init(full(slot), 1);
+      mbarrier_init(empty(slot), readers);
+    }
+  }
+};
+
+struct WorkWriter {
+  WorkRing ring;
+  StageCursor<WorkRing::kSlots> cursor;
+
+  // All lanes of a warp, with the same tile.
+  __device__ __forceinline__ void put(const GroupTile& tile, int lane) {
+    mbarrier_wait(ring.empty(cursor.stage), cursor.phase ^ 1);
+    if (lane == 0) {
+      asm volatile("st.shared.v4.s32 [%0], {%1, %2, %3, %4};" ::"r"(ring.tile(cursor.stage)),
+                   "r"(tile.group), "r"(tile.row), "r"(tile.end), "r"(tile.column)
+                   : "memory");
+      mbarrier_arrive(ring.full(cursor.stage));
+    }
+    __syncwarp();
+    cursor.next();
+  }
+};
+
+struct WorkReader {
+  WorkRing ring;
+  StageCursor<WorkRing::kSlots> cursor;
+
+  // All lanes of a warp, or, with kThread, one thread alone; false at the end.
+  template <bool kThread = false>
+  __device__ __forceinline__ bool next(GroupTile& tile) {
+    mbarrier_wait(ring.full(cursor.stage), cursor.phase);
+    asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(tile.group), "=r"(tile.row), "=r"(tile.end), "=r"(tile.column)
+                 : "r"(ring.tile(cursor.stage))
+                 : "memory");
+    if constexpr (!kThread) __syncwarp();
+    if (kThread || threadIdx.x % 32 == 0) mbarrier_arrive(ring.empty(cursor.stage));
+    cursor.next();
+    return tile.row < tile.end;
+  }
+};
+
+// The walk itself; every lane of one warp calls everything. Order is how the windows of a group and
+// the tiles of its columns follow each other: at(windows, index, window, column tile).
+template <class Order>
+struct GroupWalk {
+  enum : int {
+    kWindow = Spec::kTileM,
+    kColumnTiles = (Spec::kN + Spec::kTileN - 1) / Spec::kTileN,
+    kIndices = Spec::kGroupLayout == kRowIndices,
+    // Groups, or rows of a window, that a lane looks at in one step.
+    kWanted = ((kIndices ? static_cast<int>(kWindow) : Spec::kGroups) + 31) / 32,
+    kPerLane = kWanted < 1   ? 1
+               : kWanted < 8 ? kWanted
+                             : 8,
+    kPage = 32 * kPerLane,
+    // Counts of units stop here, so that no content of memory makes one overflow.
+    kMostUnits = 1 << 30,
+  };
+
+  const int* rows;
+  unsigned* invalid;
+  int m;
+  int lane;
+  int unit;  // the next one of this CTA
+  // Where groups are ranges: the page of groups around `unit`, of which lane l has group 32 * i + l
+  // as its i-th; with units before the page, and up to and including each group.
+  int page = 0;
+  int before = 0;
+  int through[kPerLane];
+  // Where rows name their group: the rest of the window, and its columns.
+  int row = 0;
+  int row_end = 0;
+  int column = 0;
+
+  __device__ __forceinline__ GroupWalk(const GemmParams& p, int lane_id)
+      : rows(p.group_rows),
+        invalid(Spec::kCountInvalid != 0 ? p.invalid_count : nullptr),
+        m(p.m),
+        lane(lane_id),
+        unit(static_cast<int>(blockIdx.x)) {
+    if constexpr (!kIndices) load_page();
+  }
+
+  // Every tile of this CTA, then one without rows.
+  __device__ __forceinline__ GroupTile next() {
+    if constexpr (kIndices) {
+      return next_run();
+    } else {
+      return next_window();
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ int clamp(int value, int most) {
+    return value < 0 ? 0 : value > most ? most : value;
+  }
+
+  // The rows of a group, in bounds and in order.
+  __device__ __forceinline__ void bounds(int group, int& begin, int& end) const {
+    begin = 0;
+    if constexpr (Spec::kGroupLayout == kMasked) {
+      end = clamp(rows[group], m);
+    } else if constexpr (Spec::kGroupLayout == kRowPointers) {
+      begin = clamp(rows[group], m);
+      end = clamp(rows[group + 1], m);
+    } else {
+      if (group > 0) {
+        constexpr int kAlign = Spec::kRowAlignment;
+        // Rounded up; beyond m alike when that leaves the range of int.
+        const unsigned aligned =
+            (static_cast<unsigned>(clamp(rows[group - 1], m)) + kAlign - 1) / kAlign * kAlign;
+        begin = aligned > static_cast<unsigned>(m) ? m : static_cast<int>(aligned);
+      }
+      end = clamp(rows[group], m);
+    }
+    if (end < begin) end = begin;
+  }
+
+  __device__ __forceinline__ int units(int group) const {
+    int begin, end;
+    bounds(group, begin, end);
+    const long long count =
+        static_cast<long long>((end - begin + kWindow - 1) / kWindow) * kColumnTiles;
+    return count > kMostUnits ? static_cast<int>(kMostUnits) : static_cast<int>(count);
+  }
+
+  // Integers outside of [0, m], and ends that lie before their begin.
+  __device__ __forceinline__ void count_bounds(int group) const {
+    const auto outside = [&](int value) { return value < 0 || value > m ? 1u : 0u; };
+    unsigned found = outside(rows[group]);
+    if constexpr (Spec::kGroupLayout == kRowPointers) {
+      if (group + 1 == Spec::kGroups) found += outside(rows[group + 1]);
+      if (rows[group + 1] < rows[group]) found += 1;
+    } else if constexpr (Spec::kGroupLayout == kEndOffsets) {
+      if (group > 0 && rows[group] < rows[group - 1]) found += 1;
+    }
+    if (found != 0) atomicAdd(invalid, found);
+  }
+
+  __device__ __forceinline__ static int add_units(int a, int b) {
+    const unsigned sum = static_cast<unsigned>(a) + static_cast<unsigned>(b);
+    return sum > kMostUnits ? static_cast<int>(kMostUnits) : static_cast<int>(sum);
+  }
+
+  __device__ __forceinline__ void load_page() {
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) {
+      const int group = page + 32 * i + lane;
+      through[i] = group < Spec::kGroups ? units(group) : 0;
+      if constexpr (Spec::kCountInvalid != 0) {
+        if (blockIdx.x == 0 && group < Spec::kGroups) count_bounds(group);
+      }
+    }
+    int sum = before;
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) {
+#pragma unroll
+      for (int distance = 1; distance < 32; distance *= 2) {
+        const int below = __shfl_up_sync(0xffffffffu, through[i], distance);
+        if (lane >= distance) through[i] = add_units(through[i], below);
+      }
+      through[i] = add_units(through[i], sum);
+      sum = __shfl_sync(0xffffffffu, through[i], 31);
+    }
+  }
+
+  __device__ __forceinline__ GroupTile next_window() {
+    while (true) {
+      // Groups whose units all lie before this one: a prefix of the page, since counts only grow.
+      int passed = 0;
+      int start = before;
+#pragma unroll
+      for (int i = 0; i < kPerLane; ++i) {
+        const bool is_before = through[i] <= unit;
+        passed += __popc(__ballot_sync(0xffffffffu, is_before));
+        if (is_before && through[i] > start) start = through[i];
+      }
+      if (passed < kPage) {
+        start = static_cast<int>(__reduce_max_sync(0xffffffffu, static_cast<unsigned>(start)));
+        const int group = page + passed;
+        if (group >= Spec::kGroups) return {0, 0, 0, 0};
+        int begin, end;
+        bounds(group, begin, end);
+        int window, column_tile;
+        Order::at((end - begin + kWindow - 1) / kWindow, unit - start, window, column_tile);
+        unit += static_cast<int>(gridDim.x);
+        const int first = begin + window * kWindow;
+        return {group, first, end - first < kWindow ? end : first + kWindow,
+                column_tile * Spec::kTileN};
+      }
+      if (page + kPage >= Spec::kGroups) return {0, 0, 0, 0};
+      before = __shfl_sync(0xffffffffu, through[kPerLane - 1], 31);
+      page += kPage;
+      load_page();
+    }
+  }
+
+  __device__ __forceinline__ GroupTile next_run() {
+    const int windows = (m + kWindow - 1) / kWindow;
+    while (true) {
+      if (row >= row_end) {
+        if (unit >= windows * kColumnTiles) return {0, 0, 0, 0};
+        int window;
+        Order::at(windows, unit, window, column);
+        unit += static_cast<int>(gridDim.x);
+        row = window * kWindow;
+        row_end = m - row < kWindow ? m : row + kWindow;
+      }
+      // The run of equal names that begins at `row`.
+      int name[kPerLane];
+      int raw[kPerLane];
+#pragma unroll
+      for (int i = 0; i < kPerLane; ++i) {
+        const int at = row + 32 * i + lane;
+        raw[i] = at < row_end ? rows[at] : -2;
+      }
+#pragma unroll
+      for (int i = 0; i < kPerLane; ++i) {
+        const bool is_group = raw[i] >= 0 && raw[i] < Spec::kGroups;
+        name[i] = row + 32 * i + lane >= row_end ? -2 : is_group ? raw[i] : -1;
+      }
+      const int first = __shfl_sync(0xffffffffu, name[0], 0);
+      int length = 0;
+      bool goes_on = true;
+#pragma unroll
+      for (int i = 0; i < kPerLane; ++i) {
+        const unsigned other = __ballot_sync(0xffffffffu, name[i] != first);
+        if (goes_on) length += other == 0 ? 32 : __ffs(static_cast<int>(other)) - 1;
+        goes_on = goes_on && other == 0;
+      }
+      if constexpr (Spec::kCountInvalid != 0) {
+        unsigned found = 0;
+#pragma unroll
+        for (int i = 0; i < kPerLane; ++i) {
+          if (32 * i + lane < length && first == -1 && raw[i] != -1) ++found;
+        }
+        if (column == 0 && found != 0) atomicAdd(invalid, found);
+      }
+      const GroupTile tile = {first, row, row + length, column * Spec::kTileN};
+      row += length;
+      if (first >= 0 || Spec::kZeroUngrouped != 0) return tile;
+    }
+  }
+};

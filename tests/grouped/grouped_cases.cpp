@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grouped_cases.h"
+
+namespace jitgemm {
+namespace {
+
+constexpr GroupLayout kOffsets = GroupLayout::kEndOffsets;
+constexpr GroupLayout kPointers = GroupLayout::kRowPointers;
+constexpr GroupLayout kMasked = GroupLayout::kMasked;
+constexpr InputKind kUniform = InputKind::kUniformCodes;
+
+GroupedCase with(std::string name, void (*change)(GroupedCase&)) {
+  GroupedCase c;
+  c.name = std::move(name);
+  change(c);
+  return c;
+}
+
+// Every row another group, some none, some names that are no group.
+std::vector<int32_t> mixed_names(int32_t groups, int rows) {
+  std::vector<int32_t> names;
+  for (int row = 0; row < rows; ++row) {
+    names.push_back(row % 7 == 3 ? -1 : (row * 5 + row / 9) % groups);
+  }
+  return names;
+}
+
+void add_row_indices(std::vector<GroupedCase>& cases) {
+  const auto add = [&](std::string name, void (*change)(GroupedCase&)) {
+    cases.push_back(with(std::move(name), change));
+  };
+  add("indices_whole_windows", [](GroupedCase& c) { c.counts = {128, 0, 256}, c.alignment = 128; });
+  add("indices_padded_groups", [](GroupedCase& c) {
+    c.counts = {100, 1, 0, 129}, c.alignment = 128;
+  });
+  add("indices_aligned_64", [](GroupedCase& c) { c.counts = {70, 20, 64}, c.alignment = 64; });
+  add("indices_aligned_32", [](GroupedCase& c) {
+    c.counts = {70, 0, 20, 33}, c.alignment = 32, c.data = kUniform, c.out = DType::kBF16;
+  });
+  add("indices_aligned_16", [](GroupedCase& c) {
+    c.counts = {3, 16, 40, 1, 17}, c.alignment = 16, c.row_alignment = 16, c.expected_m = 16;
+  });
+  add("indices_aligned_8", [](GroupedCase& c) {
+    c.counts = {3, 16, 40, 1, 17}, c.alignment = 8, c.row_alignment = 8, c.expected_m = 8;
+  });
+  add("indices_any_start", [](GroupedCase& c) { c.counts = {37, 0, 5, 90, 61}; });
+  add("indices_change_every_row", [](GroupedCase& c) {
+    c.groups = 3, c.integers = mixed_names(3, 41), c.m = 41, c.k = 128, c.n = 72;
+  });
+  add("indices_change_every_row_of_few", [](GroupedCase& c) {
+    c.groups = 5, c.integers = mixed_names(5, 23), c.m = 23, c.k = 128, c.n = 72, c.expected_m = 4;
+  });
+  add("indices_descending_and_repeated", [](GroupedCase& c) {
+    c.groups = 4, c.m = 150;
+    for (const auto& [group, rows] : {
+             std::pair{3,  40},
+             {1,  30},
+             {3,  10},
+             {-1, 20},
+             {0,  49},
+             {1,  1 }
+    }) {
+      c.integers.insert(c.integers.end(), static_cast<size_t>(rows), group);
+    }
+  });
+  add("indices_one_group_has_all", [](GroupedCase& c) { c.counts = {0, 200, 0}; });
+  add("indices_no_row_has_a_group",
+      [](GroupedCase& c) { c.groups = 2, c.m = 130, c.integers.assign(130, -1); });
+  add("indices_no_row_has_a_group_zeroed", [](GroupedCase& c) {
+    c.groups = 2, c.m = 70, c.integers.assign(70, -1), c.zero_ungrouped = true;
+  });
+  add("indices_ungrouped_rows_zeroed", [](GroupedCase& c) {
+    c.counts = {100, 3, 0, 40}, c.alignment = 64, c.zero_ungrouped = true, c.out = DType::kBF16;
+  });
+  add("indices_ungrouped_rows_zeroed_of_few", [](GroupedCase& c) {
+    c.counts = {5, 3, 0, 9}, c.alignment = 8, c.zero_ungrouped = true, c.expected_m = 4;
+  });
+  add("indices_out_of_range_are_nobodys", [](GroupedCase& c) {
+    c.groups = 3, c.m = 66, c.integers.assign(66, 1), c.invalid = 6;
+    c.integers[0] = 3, c.integers[1] = INT32_MAX, c.integers[20] = -2, c.integers[21] = INT32_MIN;
+    c.integers[64] = 1000, c.integers[65] = 3, c.integers[40] = -1;
+  });
+  add("indices_f16", [](GroupedCase& c) {
+    c.counts = {130, 20}, c.data = kUniform, c.out = DType::kF16;
+  });
+}
+
+void add_ranges(std::vector<GroupedCase>& cases) {
+  const auto add = [&](std::string name, void (*change)(GroupedCase&)) {
+    cases.push_back(with(std::move(name), change));
+  };
+  add("offsets_dense",
+      [](GroupedCase& c) { c.layout = kOffsets, c.counts = {0, 140, 1, 0, 64, 0}; });
+  add("offsets_aligned_32", [](GroupedCase& c) {
+    c.layout = kOffsets, c.counts = {33, 0, 5, 70}, c.row_alignment = 32, c.data = kUniform;
+    c.out = DType::kBF16;
+  });
+  add("offsets_out_of_range", [](GroupedCase& c) {
+    c.layout = kOffsets, c.groups = 4, c.m = 50, c.integers = {-5, 20, 20, 90}, c.invalid = 2;
+  });
+  add("offsets_that_fall", [](GroupedCase& c) {
+    c.layout = kOffsets, c.groups = 3, c.m = 50, c.integers = {30, 10, 50}, c.invalid = 1;
+    c.compared = false;
+  });
+  add("pointers_with_empty_ends",
+      [](GroupedCase& c) { c.layout = kPointers, c.counts = {0, 0, 131, 40, 0, 3, 0}; });
+  add("pointers_few_rows", [](GroupedCase& c) {
+    c.layout = kPointers, c.counts = {1, 0, 7, 3, 12, 0, 1, 2}, c.data = kUniform;
+    c.out = DType::kBF16;
+  });
+  add("pointers_leave_rows_out", [](GroupedCase& c) {
+    c.layout = kPointers, c.groups = 2, c.m = 90, c.integers = {10, 40, 80}, c.invalid = 0;
+  });
+  add("pointers_out_of_range", [](GroupedCase& c) {
+    c.layout = kPointers, c.groups = 3, c.m = 60, c.integers = {-7, 20, 61, INT32_MAX},
+    c.invalid = 3;
+  });
+  add("pointers_of_garbage", [](GroupedCase& c) {
+    c.layout = kPointers, c.groups = 4, c.m = 60, c.compared = false;
+    c.integers = {INT32_MIN, INT32_MAX, -1, 59, 2};
+  });
+  add("masked_full_and_empty", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 72, c.counts = {72, 0, 30, 1, 64};
+  });
+  add("masked_few_rows", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 40, c.counts = {1, 0, 9, 3, 40, 0, 2, 16}, c.expected_m = 4;
+    c.data = kUniform, c.out = DType::kBF16;
+  });
+  add("masked_all_empty", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 40, c.counts = {0, 0, 0};
+  });
+  add("masked_out_of_range", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 20, c.groups = 4, c.integers = {21, -1, INT32_MAX, 7}, c.invalid = 3;
+  });
+  add("masked_padded", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 33, c.counts = {33, 0, 5}, c.padding = 16, c.out = DType::kBF16;
+  });
+  add("masked_padded_odd", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 33, c.counts = {33, 0, 5}, c.padding = 3;
+  });
+  add("masked_interleaved", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 33, c.counts = {33, 0, 5}, c.interleaved = true, c.out = DType::kBF16;
+    c.n = 128;
+  });
+  add("masked_more_groups_than_a_page", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 3, c.n = 24, c.k = 64, c.expected_m = 1;
+    for (int group = 0; group < 301; ++group) c.counts.push_back(group % 50 == 7 ? group % 4 : 0);
+    c.counts.back() = 2;
+  });
+}
+
+void add_shapes(std::vector<GroupedCase>& cases) {
+  const auto add = [&](std::string name, void (*change)(GroupedCase&)) {
+    cases.push_back(with(std::move(name), change));
+  };
+  add("n_576", [](GroupedCase& c) {
+    c.counts = {60, 0, 70}, c.n = 576, c.k = 128, c.data = kUniform;
+  });
+  add("n_576_few_rows", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 16, c.counts = {3, 0, 16, 9}, c.n = 576, c.expected_m = 8;
+  });
+  add("k_tail", [](GroupedCase& c) { c.counts = {60, 30}, c.k = 400; });
+  add("k_tail_few_rows", [](GroupedCase& c) {
+    c.layout = kPointers, c.counts = {6, 3, 0, 1}, c.k = 336, c.data = kUniform;
+  });
+  add("rows_of_4_bytes", [](GroupedCase& c) { c.counts = {40, 0, 33}, c.k = 404; });
+  add("rows_of_4_bytes_few_rows", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 9, c.counts = {4, 0, 9}, c.k = 404, c.expected_m = 4;
+  });
+  add("rows_of_odd_bytes", [](GroupedCase& c) { c.counts = {40, 0, 33}, c.k = 259, c.n = 137; });
+  add("rows_of_odd_bytes_few_rows", [](GroupedCase& c) {
+    c.layout = kOffsets, c.counts = {4, 0, 9}, c.k = 259, c.n = 77;
+  });
+  add("unaligned_base", [](GroupedCase& c) { c.counts = {40, 0, 33}, c.alignment_bytes = 4; });
+  add("smallest", [](GroupedCase& c) { c.counts = {1}, c.n = 1, c.k = 1; });
+  add("padded", [](GroupedCase& c) { c.counts = {40, 0, 33}, c.padding = 16; });
+  add("scales_64_x_64", [](GroupedCase& c) {
+    c.counts = {40, 0, 33}, c.group_n = 64, c.group_k = 64, c.data = kUniform, c.k = 320;
+  });
+  add("scales_of_every_row", [](GroupedCase& c) {
+    c.counts = {40, 0, 33}, c.group_n = 1, c.data = kUniform;
+  });
+  add("scales_in_columns", [](GroupedCase& c) {
+    c.counts = {40, 0, 33}, c.data = kUniform, c.a_major = ScaleMajor::kColumn, c.k = 384;
+    c.b_major = ScaleMajor::kColumn;
+  });
+  add("scales_in_columns_masked", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 30, c.counts = {4, 0, 30}, c.data = kUniform;
+    c.a_major = ScaleMajor::kColumn, c.b_major = ScaleMajor::kColumn, c.k = 384;
+  });
+  add("mixed_dtypes", [](GroupedCase& c) {
+    c.counts = {40, 0, 33}, c.data = kUniform, c.a = DType::kF8E5M2;
+  });
+  add("wide_scales", [](GroupedCase& c) { c.counts = {70, 3}, c.data = InputKind::kWideScales; });
+  add("exact_m", [](GroupedCase& c) { c.counts = {40, 0, 33}, c.policy = MPolicy::kExact; });
+  add("any_m", [](GroupedCase& c) { c.counts = {40, 0, 33}, c.policy = MPolicy::kAny; });
+}
+
+}  // namespace
+
+GemmProblem GroupedCase::problem(Arch arch) const {
+  GemmProblem p;
+  p.arch = arch;
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  p.a_dtype = a;
+  p.b_dtype = b;
+  p.scale_dtype = scales;
+  p.out_dtype = out;
+  p.group_n = group_n;
+  p.group_k = group_k;
+  p.a_scale_major = a_major;
+  p.b_scale_major = b_major;
+  p.scale_values = values;
+  p.m_policy = policy;
+  p.alignment = alignment_bytes;
+  Grouping& g = p.grouping;
+  g.layout = layout;
+  g.groups = counts.empty() ? groups : static_cast<int64_t>(counts.size());
+  g.expected_m = expected_m;
+  g.row_alignment = row_alignment;
+  g.zero_ungrouped = zero_ungrouped;
+  g.count_invalid = invalid >= 0;
+  if (!counts.empty()) p.m = place_groups(p, counts, alignment).m;
+  if (padding > 0) {
+    p.lda = k + padding;
+    p.ldb = k + padding;
+    p.ldo = n + padding;
+    p.a_scale_ld = p.scale_ld(a_major, p.m) + padding;
+    p.b_scale_ld = p.scale_ld(b_major, p.n_blocks()) + padding;
+    g.b_stride = p.n * p.ldb + padding;
+    g.b_scale_stride = p.scale_lines(b_major, p.n_blocks()) * p.b_scale_ld + padding;
+    if (g.separate_rows()) {
+      g.a_stride = p.m * p.lda + padding;
+      g.out_stride = p.m * p.ldo + padding;
+      g.a_scale_stride = p.scale_lines(a_major, p.m) * p.a_scale_ld + padding;
+    }
+  }
+  if (interleaved) {
+    p.lda = g.groups * k;
+    p.ldo = g.groups * n;
+    g.a_stride = k;
+    g.out_stride = n;
+  }
+  return p;
+}
+
+std::vector<int32_t> GroupedCase::group_rows() const {
+  if (counts.empty()) return integers;
+  return place_groups(problem(Arch::kSm90a), counts, alignment).group_rows;
+}
+
+std::vector<GroupedCase> grouped_cases() {
+  std::vector<GroupedCase> cases;
+  add_row_indices(cases);
+  add_ranges(cases);
+  add_shapes(cases);
+  return cases;
+}
+
+}  // namespace jitgemm

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grouped products that every kernel must get right, small enough for the simulator: every layout,
+// groups that are empty, missing, repeated or one row long, and integers that are out of range.
+#pragma once
+
+#include "problem/gemm_problem.h"
+#include "verify/grouped_inputs.h"
+#include "verify/inputs.h"
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace jitgemm {
+
+struct GroupedCase {
+  std::string name;
+  GroupLayout layout = GroupLayout::kRowIndices;
+  // Rows of each group; groups begin at multiples of `alignment`.
+  std::vector<int64_t> counts = {};
+  int64_t alignment = 1;
+  // In place of counts: the launch's integers as they are, for that many groups.
+  std::vector<int32_t> integers = {};
+  int64_t groups = 0;
+  int64_t m = 0;  // with integers, and for kMasked: the rows that each group has room for
+  int64_t n = 136;
+  int64_t k = 256;
+  InputKind data = InputKind::kSmallIntegers;
+  DType out = DType::kF32;
+  int64_t expected_m = 0;
+  int32_t row_alignment = 0;
+  bool zero_ungrouped = false;
+  int invalid = -1;  // how many integers are out of range; -1: not counted
+  int32_t group_n = 128;
+  int32_t group_k = 128;
+  DType a = DType::kF8E4M3;
+  DType b = DType::kF8E4M3;
+  ScaleMajor a_major = ScaleMajor::kRow;
+  ScaleMajor b_major = ScaleMajor::kRow;
+  DType scales = DType::kF32;
+  ScaleValues values = ScaleValues::kAnyFloat;
+  MPolicy policy = MPolicy::kClass;
+  int64_t padding = 0;       // elements added to every leading dimension and group distance
+  bool interleaved = false;  // kMasked: row by row, one of each group
+  int32_t alignment_bytes = 16;
+  bool compared =
+      true;  // false: rows are in several groups, so only faults and guards are looked at
+
+  GemmProblem problem(Arch arch) const;
+  std::vector<int32_t> group_rows() const;
+};
+
+std::vector<GroupedCase> grouped_cases();
+
+inline void PrintTo(const GroupedCase& c, std::ostream* out) {
+  *out << c.name;
+}
+
+}  // namespace jitgemm

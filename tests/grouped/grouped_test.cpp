@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every grouped case on every device at hand: the simulator as each arch, with its sanitizer on and
+// under several schedules, and the GPU named in JITGEMM_TEST_DEVICE if it is set.
+#include "grouped_cases.h"
+#include "selftest/grouped_case.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace jitgemm {
+namespace {
+
+struct TestDevice {
+  std::string name;
+  Arch arch;
+  std::string seed;  // of the simulator's schedule
+};
+
+void PrintTo(const TestDevice& device, std::ostream* out) {
+  *out << device.name;
+}
+
+std::vector<TestDevice> test_devices() {
+  std::vector<TestDevice> devices;
+  for (const Arch arch : {Arch::kSm90a, Arch::kSm100a}) {
+    for (const char* seed : {"0", "7", "11"}) devices.push_back({"sim", arch, seed});
+  }
+  if (const char* gpu = std::getenv("JITGEMM_TEST_DEVICE"))
+    devices.push_back({gpu, Arch::kSm90a, "0"});
+  return devices;
+}
+
+class Grouped : public testing::TestWithParam<std::tuple<TestDevice, GroupedCase>> {};
+
+TEST_P(Grouped, MatchesFloat64AndTouchesNothingElse) {
+  const auto& [target, c] = GetParam();
+  ContextOptions options;
+  options.sim_seed = target.seed;
+  const Result<std::shared_ptr<Context>> context = Context::create(options);
+  ASSERT_TRUE(context) << context.error().to_string();
+  const Result<Device*> device = (*context)->device(target.name, target.arch);
+  ASSERT_TRUE(device) << device.error().to_string();
+
+  const GemmProblem problem = c.problem(target.arch);
+  const Result<GroupedTensors> tensors = make_grouped_tensors(problem, c.data, 1);
+  ASSERT_TRUE(tensors) << tensors.error().to_string();
+  GroupedCaseOptions case_options;
+  case_options.exact = c.data == InputKind::kSmallIntegers;
+  case_options.verify = c.compared;
+  const Result<GroupedCaseResult> result =
+      run_grouped_case(**context, **device, problem, {}, *tensors, c.group_rows(), case_options);
+  ASSERT_TRUE(result) << result.error().to_string();
+  EXPECT_TRUE(result->verdict.passed) << result->verdict.text << "\n" << to_string(result->plan);
+  if (c.invalid >= 0) {
+    EXPECT_EQ(result->invalid_count, static_cast<uint32_t>(c.invalid));
+  }
+  EXPECT_NE(result->plan.family, KernelFamily::kReference);
+  EXPECT_EQ(result->image.spill_bytes, 0) << to_string(result->plan);
+  EXPECT_EQ(result->image.warnings, "");
+  const char* instruction =
+      arch_info(problem.arch).has_tensor_memory ? "tcgen05.mma" : "wgmma.mma_async";
+  EXPECT_NE(result->image.ptx.find(instruction), std::string::npos);
+}
+
+std::string case_name(const testing::TestParamInfo<std::tuple<TestDevice, GroupedCase>>& info) {
+  const auto& [target, c] = info.param;
+  const std::string device = target.name == "sim" ? fmt::format("sim_seed_{}", target.seed) : "gpu";
+  return fmt::format("{}_{}_{}", arch_info(target.arch).target, device, c.name);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Grouped,
+                         testing::Combine(testing::ValuesIn(test_devices()),
+                                          testing::ValuesIn(grouped_cases())),
+                         case_name);
+
+TEST(Grouped, NoRowsSucceedAndLaunchNothing) {
+  const auto context = *Context::create({});
+  for (const Arch arch : {Arch::kSm90a, Arch::kSm100a}) {
+    Device* device = *context->device("sim", arch);
+    GroupedCase c;
+    c.groups = 4;
+    const auto prepared = context->prepare(c.problem(arch), {}, *device);
+    ASSERT_TRUE(prepared) << prepared.error().to_string();
+    EXPECT_TRUE(prepared->operation->launch({}, nullptr).ok());
+  }
+}
+
+}  // namespace
+}  // namespace jitgemm
