@@ -77,6 +77,11 @@ def _plain(a: Any, b: Any, a_scales: Any, b_scales: Any, out: Any) -> bool:
     )
 
 
+def _elsewhere(*tensors: Any) -> Any:
+    """What get_device() does not tell of tensors that are not on a GPU, and what these run on."""
+    return tuple(None if tensor is None else tensor.device for tensor in tensors), _runtime.current_simulator()
+
+
 def torch_dtype(out_dtype: Any, out: Any) -> Any:
     """The torch dtype of the result; None stays for out's."""
     if out is not None or isinstance(out_dtype, torch.dtype):
@@ -185,7 +190,7 @@ def _dense(
         b.stride(),
         a.dtype,
         b.dtype,
-        device if device >= 0 else _runtime.current_simulator(),
+        device if a.is_cuda else _elsewhere(a, b, a_scales, b_scales, out),
         b.get_device(),
         a_scales.shape,
         b_scales.shape,
@@ -343,7 +348,7 @@ def _grouped(
         b.stride(),
         a.dtype,
         b.dtype,
-        device if device >= 0 else _runtime.current_simulator(),
+        device if a.is_cuda else _elsewhere(a, b, a_scales, b_scales, out),
         b.get_device(),
         a_scales.shape,
         b_scales.shape,

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs, guarded tensors and references of the GPU tests; everything stays on the GPU."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+
+GUARD = 0xA5
+
+
+class Guarded:
+    """A tensor with guard bytes on both sides."""
+
+    def __init__(self, values: Any, margin: int = 4096) -> None:
+        size = values.numel() * values.element_size()
+        self.memory = torch.full((size + 2 * margin,), GUARD, dtype=torch.uint8, device=values.device)
+        self.margin = margin
+        self.tensor = self.memory[margin : margin + size].view(values.dtype).view(values.shape)
+        self.tensor.copy_(values)
+
+    def intact(self) -> bool:
+        ends = torch.cat([self.memory[: self.margin], self.memory[-self.margin :]])
+        return bool((ends == GUARD).all())
+
+
+def cast(values: Any) -> Any:
+    return values.clamp(-448, 448).to(torch.float8_e4m3fn)
+
+
+@dataclasses.dataclass
+class Grouped:
+    """Operands of grouped products with a scale for each 1 x 128 of a and 128 x 128 of b."""
+
+    a: Any
+    b: Any
+    a_scales: Any
+    b_scales: Any
+
+
+def draw(rows: tuple[int, ...], groups: tuple[int, ...], n: int, k: int) -> Grouped:
+    """a of rows x k, b of groups x n x k; scales are any float32."""
+    blocks = -(-k // 128)
+
+    def scales(*shape: int) -> Any:
+        return torch.rand(*shape, device="cuda") + 0.5
+
+    # Drawn as bf16, since float32 copies of all experts would not fit beside the rest.
+    return Grouped(
+        cast(torch.randn(*rows, k, device="cuda", dtype=torch.bfloat16)),
+        cast(torch.randn(*groups, n, k, device="cuda", dtype=torch.bfloat16)),
+        scales(*rows, blocks),
+        scales(*groups, -(-n // 128), blocks),
+    )
+
+
+def exact(a: Any, b: Any, a_scales: Any, b_scales: Any) -> tuple[Any, Any]:
+    """The product in float64, and the sum of the absolute values of each element's terms."""
+    k, n = a.shape[1], b.shape[0]
+    left = a.double() * a_scales.double().repeat_interleave(128, 1)[:, :k]
+    right = b.double() * b_scales.double().repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)[:, :k]
+    return left @ right.T, left.abs() @ right.abs().T
+
+
+def dequantised(a: Any, b: Any, a_scales: Any, b_scales: Any) -> Any:
+    """The product in float32 of dequantised operands: what peers compare with."""
+    k, n = a.shape[1], b.shape[0]
+    left = a.float() * a_scales.repeat_interleave(128, 1)[:, :k]
+    right = b.float() * b_scales.repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)[:, :k]
+    return left @ right.T
+
+
+def assert_bound(found: Any, a: Any, b: Any, a_scales: Any, b_scales: Any) -> None:
+    """Half an ulp of the output and what a tensor core's accumulator may lose."""
+    expected, magnitude = exact(a, b, a_scales, b_scales)
+    ulp = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-24}[found.dtype]
+    wrong = (found.double() - expected).abs() > ulp * expected.abs() + 2.0**-12 * magnitude
+    assert not bool(wrong.any()), f"{int(wrong.sum())} of {wrong.numel()} are wrong"
