@@ -93,3 +93,43 @@ def pack_exponents(scales: Any, *, check: bool = True) -> Any:
         # Shifting into the sign bit is meant: the word's highest byte is the fourth block.
         out[..., : part.shape[-1]] |= (part << (8 * block)) if block < 3 else ((part ^ 0x80) - 0x80) << 24
     return out
+
+
+def unpack_exponents(packed: Any, blocks: int) -> Any:
+    """The float32 scales that packed exponents stand for; the inverse of :func:`pack_exponents`.
+
+    Args:
+        packed: int32 [..., rows, ceil(blocks / 4)], in any order.
+        blocks: of k.
+
+    Returns:
+        float32 [..., rows, blocks], row-major.
+    """
+    if packed.ndim < 2 or _arrays.dtype_code("packed", packed.dtype) != _arrays.I32:
+        raise errors.InvalidArgument(f"packed: expected int32 [..., rows, words], found {packed.dtype}")
+    if packed.shape[-1] != ceil_div(blocks, 4):
+        raise errors.InvalidArgument(f"packed: expected {ceil_div(blocks, 4)} words a row, found {packed.shape[-1]}")
+    library: Any = sys.modules["torch" if _arrays.is_torch(packed) else "numpy"]
+    parts = [(packed >> (8 * block)) & 0xFF for block in range(4)]
+    exponents = library.stack(parts, -1).reshape(*packed.shape[:-1], -1)[..., :blocks]
+    # 2^-127 is no normal number, and the largest exponent stands for NaN.
+    bits = library.where(exponents == 0, 1 << 22, exponents << 23)
+    bits = library.where(exponents == 255, 0x7FC00000, bits)
+    if _arrays.is_torch(packed):
+        return bits.to(library.int32).contiguous().view(library.float32)
+    return library.ascontiguousarray(bits.astype(library.int32)).view(library.float32)
+
+
+def as_floats(scales: Any, blocks: int) -> tuple[Any, bool]:
+    """Scales as kernels take them, and whether they were packed: such are unpacked first, which is
+    a few small kernels and an allocation."""
+    if _arrays.dtype_code("scales", scales.dtype) == _arrays.I32:
+        return unpack_exponents(scales, blocks), True
+    return scales, False
+
+
+def pair_as_floats(a_scales: Any, b_scales: Any, blocks: int) -> tuple[Any, Any, str]:
+    """as_floats of both, and what may be promised of their values."""
+    a_scales, a_packed = as_floats(a_scales, blocks)
+    b_scales, b_packed = as_floats(b_scales, blocks)
+    return a_scales, b_scales, "pow2" if a_packed and b_packed else "any"

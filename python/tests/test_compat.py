@@ -55,6 +55,16 @@ def test_deep_gemm_writes_into_d(p: Product) -> None:
     assert_close(d, p)
 
 
+def test_deep_gemm_takes_packed_exponents(rng: np.random.Generator) -> None:
+    p = draw(rng, 5, 136, 272, group_n=1)
+    p.a_scales = np.exp2(rng.integers(-3, 4, p.a_scales.shape)).astype(np.float32)
+    p.b_scales = np.exp2(rng.integers(-3, 4, p.b_scales.shape)).astype(np.float32)
+    d = np.zeros((5, 136), np.float32)
+    pack = deep_gemm.get_mn_major_tma_aligned_packed_ue8m0_tensor
+    deep_gemm.fp8_gemm_nt((p.a, pack(p.a_scales)), (p.b, pack(p.b_scales)), d)
+    assert_close(d, p)
+
+
 def test_vllm_flattens_leading_axes_and_defaults_to_half(p: Product) -> None:
     out = vllm.w8a8_block_fp8_matmul(p.a, p.b, p.a_scales, p.b_scales, [128, 128])
     assert out.dtype == np.float16
@@ -119,6 +129,12 @@ def test_exponents_are_packed_four_to_a_word_and_only_of_powers_of_two(rng: np.r
     assert [step // 4 for step in packed.strides] == [1, 8]
     found = np.ascontiguousarray(packed).view(np.uint8).reshape(5, 8)
     assert (found[:, :6] == exponents + 127).all()
+    assert (layouts.unpack_exponents(packed, 6) == np.exp2(exponents)).all()
+    every = np.arange(256, dtype=np.int32).reshape(1, 256)
+    words = (every[:, ::4] | every[:, 1::4] << 8 | every[:, 2::4] << 16 | every[:, 3::4] << 24).astype(np.int32)
+    assert np.array_equal(
+        layouts.unpack_exponents(words, 256)[0], np.exp2(np.r_[np.arange(-127.0, 128), np.nan]), equal_nan=True
+    )
     for wrong in (1.5, 0.0, -2.0, np.inf, np.nan):
         with pytest.raises(jitgemm.InvalidArgument, match="expected positive powers of two"):
             layouts.pack_exponents(np.full((1, 1), wrong, np.float32))

@@ -29,6 +29,15 @@ def seed() -> None:
     torch.manual_seed(0)
 
 
+def pick(array: Any, rows: Any) -> Any:
+    """Some rows of FP8 codes; as bytes, since indexing by a mask may not know FP8."""
+    return array.view(torch.uint8)[rows].view(array.dtype)
+
+
+def grouped(m: int, n: int, k: int, groups: int, **options: Any) -> jitgemm.GroupedGemmProblem:
+    return jitgemm.GroupedGemmProblem(m=m, n=n, k=k, groups=groups, **options)
+
+
 def prewarm(problems: Any) -> None:
     """Compiles side by side what a grid will need one after the other."""
     report = jitgemm.prewarm(list(problems), device=torch.device("cuda"), progress=False, workers=16)
@@ -125,13 +134,32 @@ def contiguous_rows(groups: int, mean: int, alignment: int) -> tuple[list[int], 
     return counts, torch.cat(parts).cuda()
 
 
-@pytest.mark.parametrize(("groups", "mean"), [(4, 8192), (8, 4096)])
-@pytest.mark.parametrize(("n", "k"), [(6144, 7168), (7168, 3072), (4096, 4096), (4096, 2048)])
+DEEP_GEMM_SHAPES = [(6144, 7168), (7168, 3072), (4096, 4096), (4096, 2048)]
+DEEP_GEMM_CONTIGUOUS = [(4, 8192), (8, 4096)]
+DEEP_GEMM_MASKED = [(32, 192), (6, 1024), (32, 20), (6, 20)]
+
+
+@pytest.fixture(scope="module")
+def deep_gemm_kernels() -> None:
+    common: dict[str, Any] = {"m_policy": "class", "row_alignment": 128}
+    problems = []
+    for n, k in DEEP_GEMM_SHAPES:
+        for groups, mean in DEEP_GEMM_CONTIGUOUS:
+            m = len(contiguous_rows(groups, mean, 128)[1])
+            problems.append(grouped(m, n, k, groups, a_scale_major="column", **common))
+        for groups, mean in DEEP_GEMM_MASKED:
+            problems.append(grouped(4096, n, k, groups, layout="masked", expected_m=mean, m_policy="class"))
+    prewarm(problems)
+
+
+@pytest.mark.usefixtures("deep_gemm_kernels")
+@pytest.mark.parametrize(("groups", "mean"), DEEP_GEMM_CONTIGUOUS)
+@pytest.mark.parametrize(("n", "k"), DEEP_GEMM_SHAPES)
 def test_deep_gemm_contiguous_grid(groups: int, mean: int, n: int, k: int) -> None:
     alignment = deep_gemm.get_mk_alignment_for_contiguous_layout()
     counts, indices = contiguous_rows(groups, mean, alignment)
     given = draw((len(indices),), (groups,), n, k)
-    given.a[indices < 0] = 0
+    given.a.view(torch.uint8)[indices < 0] = 0
     d = torch.full((len(indices), n), 7, dtype=torch.bfloat16, device="cuda")
     scales = deep_gemm.get_mn_major_tma_aligned_tensor(given.a_scales)
     deep_gemm.m_grouped_fp8_gemm_nt_contiguous((given.a, scales), (given.b, given.b_scales), d, indices)
@@ -165,8 +193,9 @@ def test_deep_gemm_contiguous_with_end_offsets() -> None:
     assert bool((d[padding] == 0).all())
 
 
-@pytest.mark.parametrize(("groups", "mean"), [(32, 192), (6, 1024), (32, 20), (6, 20)])
-@pytest.mark.parametrize(("n", "k"), [(6144, 7168), (7168, 3072), (4096, 4096), (4096, 2048)])
+@pytest.mark.usefixtures("deep_gemm_kernels")
+@pytest.mark.parametrize(("groups", "mean"), DEEP_GEMM_MASKED)
+@pytest.mark.parametrize(("n", "k"), DEEP_GEMM_SHAPES)
 def test_deep_gemm_masked_grid(groups: int, mean: int, n: int, k: int) -> None:
     most = 4096
     given = draw((groups, most), (groups,), n, k)
@@ -187,17 +216,21 @@ SHAPES = [(128, 512), (512, 128), (4096, 7168), (7168, 2048)]
 @pytest.mark.parametrize(("n", "k"), SHAPES)
 @pytest.mark.parametrize("groups", [1, 4, 8, 64, 128, 256])
 def test_flashinfer_group_and_batch_grid(n: int, k: int, groups: int) -> None:
-    b_f32 = torch.randn(groups, n, k, device="cuda", dtype=torch.bfloat16)
-    b, b_scales = flashinfer.per_block_cast_to_fp8(b_f32, scale_rule="pow2", min_scale=1e-4 / 448)
-    del b_f32
-    for m in (128, 256, 512, 1024):
+    rows_of = (128, 256, 512, 1024)
+    prewarm(grouped(m, n, k, groups) for m in rows_of)
+    b = torch.empty(groups, n, k, device="cuda", dtype=torch.float8_e4m3fn)
+    b_scales = torch.empty(groups, n // 128, k // 128, device="cuda")
+    for group in range(groups):
+        b_f32 = torch.randn(n, k, device="cuda")
+        b[group], b_scales[group] = flashinfer.per_block_cast_to_fp8(b_f32, scale_rule="pow2")
+    for m in rows_of:
         a, a_scales = flashinfer.per_token_cast_to_fp8(torch.randn(m, k, device="cuda"), scale_rule="pow2")
         indices = (torch.arange(m, device="cuda") * groups // m).int()
         out = flashinfer.group_deepgemm_fp8_nt_groupwise(a, b, a_scales, b_scales, indices)
         chosen = sorted({0, groups // 2, int(indices[-1])} & set(indices.tolist()))
         for group in chosen:
             rows = indices == group
-            expected = dequantised(a[rows], b[group], a_scales[rows], b_scales[group])
+            expected = dequantised(pick(a, rows), b[group], a_scales[rows], b_scales[group])
             torch.testing.assert_close(out[rows].float(), expected, atol=3e-2, rtol=3e-2)
         if groups * m > 65536:
             continue
@@ -246,9 +279,11 @@ def routed(groups: int, m: int, alignment: int) -> Any:
 
 @pytest.mark.parametrize("groups", [1, 2, 7, 8, 32, 128, 256])
 def test_grouped_products_of_skewed_routing_leave_everything_else_alone(groups: int) -> None:
-    cases = itertools.product((1, 8, 16, 32, 64, 128), [(128, 512), (576, 128), (2048, 2048)])
-    for alignment, (n, k) in cases:
-        indices = routed(groups, 300, alignment)
+    cases = []
+    for alignment, (n, k) in itertools.product((1, 8, 16, 32, 64, 128), [(128, 512), (576, 128), (2048, 2048)]):
+        cases.append((routed(groups, 300, alignment), alignment, n, k))
+    prewarm(grouped(len(indices), n, k, groups, row_alignment=alignment) for indices, alignment, n, k in cases)
+    for indices, alignment, n, k in cases:
         m = len(indices)
         given = draw((m,), (groups,), n, k)
         arrays = {name: Guarded(getattr(given, name)) for name in ("a", "b", "a_scales", "b_scales")}
@@ -263,7 +298,7 @@ def test_grouped_products_of_skewed_routing_leave_everything_else_alone(groups: 
             if group >= 0:
                 rows = indices == group
                 assert_bound(
-                    out.tensor[rows], given.a[rows], given.b[group], given.a_scales[rows], given.b_scales[group]
+                    out.tensor[rows], pick(given.a, rows), given.b[group], given.a_scales[rows], given.b_scales[group]
                 )
 
 
@@ -279,7 +314,7 @@ def test_any_integers_are_safe() -> None:
     assert bool((out.tensor[outside] == 7).all())
     for group in range(7):
         rows = indices == group
-        assert_bound(out.tensor[rows], given.a[rows], given.b[group], given.a_scales[rows], given.b_scales[group])
+        assert_bound(out.tensor[rows], pick(given.a, rows), given.b[group], given.a_scales[rows], given.b_scales[group])
 
 
 # --- Streams, graphs, threads, torch.compile -----------------------------------------------------------
@@ -304,13 +339,13 @@ def test_a_graph_replays_with_other_contents() -> None:
     given = draw((256,), (4,), 576, 1024)
     operands = given.a, given.b, given.a_scales, given.b_scales
     indices = torch.zeros(256, dtype=torch.int32, device="cuda")
-    grouped, dense = (torch.zeros(256, 576, dtype=torch.bfloat16, device="cuda") for _ in range(2))
+    product, dense = (torch.zeros(256, 576, dtype=torch.bfloat16, device="cuda") for _ in range(2))
     masked_rows = torch.zeros(4, dtype=torch.int32, device="cuda")
     masked = torch.zeros(4, 64, 576, dtype=torch.bfloat16, device="cuda")
     stacked = given.a.view(4, 64, 1024), given.b, given.a_scales.view(4, 64, 8), given.b_scales
 
     def work() -> None:
-        jitgemm.group_deepgemm_fp8_nt_groupwise(*operands, indices, out=grouped)
+        jitgemm.group_deepgemm_fp8_nt_groupwise(*operands, indices, out=product)
         jitgemm.block_scaled_mm(given.a, given.b[0], given.a_scales, given.b_scales[0], dense)
         jitgemm.batch_deepgemm_fp8_nt_groupwise(*stacked, masked_rows, 16, out=masked)
 
@@ -330,7 +365,8 @@ def test_a_graph_replays_with_other_contents() -> None:
         for group in range(4):
             rows = indices == group
             if bool(rows.any()):
-                assert_bound(grouped[rows], given.a[rows], given.b[group], given.a_scales[rows], given.b_scales[group])
+                scales = given.a_scales[rows], given.b_scales[group]
+                assert_bound(product[rows], pick(given.a, rows), given.b[group], *scales)
             count = int(masked_rows[group])
             part = tuple(array[group] for array in stacked)
             assert_bound(masked[group, :count], part[0][:count], part[1], part[2][:count], part[3])

@@ -137,22 +137,15 @@ def test_masked_groups_use_their_first_rows(rng: np.random.Generator, arch: str)
         assert (out[group, count:] == 7).all()
 
 
-def test_packed_exponents_are_scales(rng: np.random.Generator) -> None:
+def test_packed_exponents_are_unpacked(rng: np.random.Generator) -> None:
     given = draw_groups(rng, 16, 2)
     given.a_scales = np.exp2(rng.integers(-3, 4, given.a_scales.shape)).astype(np.float32)
     given.b_scales = np.exp2(rng.integers(-3, 4, given.b_scales.shape)).astype(np.float32)
     indices = np.repeat([1, 0], 8).astype(np.int32)
     b_rows = np.repeat(given.b_scales, 128, 1)[:, :N]
+    packed = layouts.pack_exponents(given.a_scales), layouts.pack_exponents(b_rows)
     with jitgemm.simulator("sm_100a"):
-        out = jitgemm.grouped_block_scaled_mm(
-            given.a,
-            given.b,
-            layouts.pack_exponents(given.a_scales),
-            layouts.pack_exponents(b_rows),
-            indices,
-            out_dtype="float32",
-            group_n=1,
-        )
+        out = gemm.group_deepgemm_fp8_nt_groupwise(given.a, given.b, *packed, indices, (1, 1, 128), out_dtype="float32")
     assert_rows_are(out, given, indices, None)
 
 
