@@ -78,3 +78,11 @@ def test_settings_are_checked_when_they_are_set() -> None:
     done = python("import jitgemm; jitgemm.configure(cache_mode='maybe')")
     assert "InvalidArgument" in done.stderr
     assert "maybe" in done.stderr
+
+
+def test_the_readme_s_lines_run_as_they_stand(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    assert blocks
+    for block in blocks:
+        exec(block, {})
+    assert capsys.readouterr().out.count("[") > 4
