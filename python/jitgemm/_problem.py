@@ -39,6 +39,28 @@ def choice(name: str, table: dict[str, int], value: Any) -> int:
         raise errors.InvalidArgument(f"{name}: expected one of {', '.join(table)}, found {value!r}") from None
 
 
+_CHOICES = {
+    "layout": LAYOUTS,
+    "a_scale_major": SCALE_MAJORS,
+    "b_scale_major": SCALE_MAJORS,
+    "scale_values": SCALE_VALUES,
+    "m_policy": M_POLICIES,
+}
+
+
+def _c_fields(problem: Any, struct: type[ctypes.Structure]) -> dict[str, int]:
+    """The struct's fields but its size, from a description's attributes of the same names."""
+    fields: dict[str, int] = {}
+    for name, *_ in struct._fields_[1:]:
+        value = getattr(problem, name)
+        if name.endswith("_dtype"):
+            value = _arrays.dtype_code(name, value)
+        elif name in _CHOICES:
+            value = choice(name, _CHOICES[name], value)
+        fields[name] = int(value)
+    return fields
+
+
 @dataclasses.dataclass(frozen=True)
 class GemmProblem:
     """One block-scaled product, described without arrays; what :func:`jitgemm.plan`,
@@ -93,29 +115,7 @@ class GemmProblem:
 
     def to_c(self) -> _abi.GemmProblem:
         """The C struct."""
-        return _abi.GemmProblem(
-            ctypes.sizeof(_abi.GemmProblem),
-            self.m,
-            self.n,
-            self.k,
-            _arrays.dtype_code("a_dtype", self.a_dtype),
-            _arrays.dtype_code("b_dtype", self.b_dtype),
-            _arrays.dtype_code("scale_dtype", self.scale_dtype),
-            _arrays.dtype_code("out_dtype", self.out_dtype),
-            self.group_n,
-            self.group_k,
-            choice("a_scale_major", SCALE_MAJORS, self.a_scale_major),
-            choice("b_scale_major", SCALE_MAJORS, self.b_scale_major),
-            choice("scale_values", SCALE_VALUES, self.scale_values),
-            choice("m_policy", M_POLICIES, self.m_policy),
-            self.lda,
-            self.ldb,
-            self.ldo,
-            self.a_scale_ld,
-            self.b_scale_ld,
-            self.alignment,
-            int(self.batch_invariant),
-        )
+        return _abi.GemmProblem(struct_size=ctypes.sizeof(_abi.GemmProblem), **_c_fields(self, _abi.GemmProblem))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,15 +178,9 @@ class GroupedGemmProblem:
 
     def to_c(self) -> _abi.GroupedGemmProblem:
         """The C struct."""
-        given = {name: getattr(self, name) for name, *_ in _abi.GroupedGemmProblem._fields_[1:]}
-        for name in ("a_dtype", "b_dtype", "scale_dtype", "out_dtype"):
-            given[name] = _arrays.dtype_code(name, given[name])
-        given["layout"] = choice("layout", LAYOUTS, self.layout)
-        given["a_scale_major"] = choice("a_scale_major", SCALE_MAJORS, self.a_scale_major)
-        given["b_scale_major"] = choice("b_scale_major", SCALE_MAJORS, self.b_scale_major)
-        given["scale_values"] = choice("scale_values", SCALE_VALUES, self.scale_values)
-        given["m_policy"] = choice("m_policy", M_POLICIES, self.m_policy)
-        return _abi.GroupedGemmProblem(struct_size=ctypes.sizeof(_abi.GroupedGemmProblem), **given)
+        return _abi.GroupedGemmProblem(
+            struct_size=ctypes.sizeof(_abi.GroupedGemmProblem), **_c_fields(self, _abi.GroupedGemmProblem)
+        )
 
 
 Problem = GemmProblem | GroupedGemmProblem
@@ -380,27 +374,27 @@ def dense_problem(views: dict[str, View], options: DenseOptions) -> Any:
     a_major, a_ld = scale_layout("a_scales", a_scales)
     b_major, b_ld = scale_layout("b_scales", b_scales)
     return _abi.GemmProblem(
-        ctypes.sizeof(_abi.GemmProblem),
-        m,
-        n,
-        k,
-        a.dtype,
-        b.dtype,
-        scale_dtype(a_scales, b_scales),
-        out.dtype,
-        options.group_n,
-        options.group_k,
-        a_major,
-        b_major,
-        choice("scale_values", SCALE_VALUES, options.scale_values),
-        choice("m_policy", M_POLICIES, options.m_policy),
-        row_stride("a", a),
-        row_stride("b", b),
-        row_stride("out", out),
-        a_ld,
-        b_ld,
-        alignment_of(a.address, b.address, out.address),
-        int(options.batch_invariant),
+        struct_size=ctypes.sizeof(_abi.GemmProblem),
+        m=m,
+        n=n,
+        k=k,
+        a_dtype=a.dtype,
+        b_dtype=b.dtype,
+        scale_dtype=scale_dtype(a_scales, b_scales),
+        out_dtype=out.dtype,
+        group_n=options.group_n,
+        group_k=options.group_k,
+        a_scale_major=a_major,
+        b_scale_major=b_major,
+        scale_values=choice("scale_values", SCALE_VALUES, options.scale_values),
+        m_policy=choice("m_policy", M_POLICIES, options.m_policy),
+        lda=row_stride("a", a),
+        ldb=row_stride("b", b),
+        ldo=row_stride("out", out),
+        a_scale_ld=a_ld,
+        b_scale_ld=b_ld,
+        alignment=alignment_of(a.address, b.address, out.address),
+        batch_invariant=int(options.batch_invariant),
     )
 
 

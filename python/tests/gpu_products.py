@@ -78,3 +78,20 @@ def assert_bound(found: Any, a: Any, b: Any, a_scales: Any, b_scales: Any) -> No
     ulp = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-24}[found.dtype]
     wrong = (found.double() - expected).abs() > ulp * expected.abs() + 2.0**-12 * magnitude
     assert not bool(wrong.any()), f"{int(wrong.sum())} of {wrong.numel()} are wrong"
+
+
+def assert_close_like_peer(found: Any, tolerance: float, a: Any, b: Any, a_scales: Any, b_scales: Any) -> None:
+    """The peer's comparison: every element within the tolerance, absolute plus relative.
+
+    It was written for SM100, whose tensor cores accumulate FP8 products in fp32. Hopper's keep fewer
+    bits (at k = 7168 the error's standard deviation is a third of the tolerance), so that among
+    millions of elements a few near zero are off. There 1 in 10000 may be, and every element is held
+    to the bound that Hopper's accumulator allows.
+    """
+    expected = dequantised(a, b, a_scales, b_scales)
+    off = (found.float() - expected).abs() > tolerance + tolerance * expected.abs()
+    if torch.cuda.get_device_capability()[0] >= 10:
+        assert not bool(off.any())
+        return
+    assert float(off.float().mean()) <= 1e-4
+    assert_bound(found, a, b, a_scales, b_scales)

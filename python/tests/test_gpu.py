@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import json
 import pathlib
+import shutil
 import threading
 from typing import Any
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.gpu
 
 if torch.cuda.is_available():
     import gpu_products
-    from gpu_products import Guarded, assert_bound, dequantised, draw
+    from gpu_products import Guarded, assert_bound, assert_close_like_peer, dequantised, draw
 
     from jitgemm.compat import deep_gemm, flashinfer, vllm
 
@@ -230,8 +231,7 @@ def test_flashinfer_group_and_batch_grid(n: int, k: int, groups: int) -> None:
         chosen = sorted({0, groups // 2, int(indices[-1])} & set(indices.tolist()))
         for group in chosen:
             rows = indices == group
-            expected = dequantised(pick(a, rows), b[group], a_scales[rows], b_scales[group])
-            torch.testing.assert_close(out[rows].float(), expected, atol=3e-2, rtol=3e-2)
+            assert_close_like_peer(out[rows], 3e-2, pick(a, rows), b[group], a_scales[rows], b_scales[group])
         if groups * m > 65536:
             continue
         stack, stack_scales = a.expand(groups, m, k).contiguous(), a_scales.expand(groups, m, -1).contiguous()
@@ -240,8 +240,9 @@ def test_flashinfer_group_and_batch_grid(n: int, k: int, groups: int) -> None:
         out = flashinfer.batch_deepgemm_fp8_nt_groupwise(stack, b, stack_scales, b_scales, masked, hint)
         for group in chosen:
             count = int(masked[group])
-            expected = dequantised(a[:count], b[group], a_scales[:count], b_scales[group])
-            torch.testing.assert_close(out[group, :count].float(), expected, atol=3e-2, rtol=3e-2)
+            part = a[:count], b[group], a_scales[:count], b_scales[group]
+            if count:
+                assert_close_like_peer(out[group, :count], 3e-2, *part)
 
 
 @pytest.mark.parametrize("mode", ["MN", "K"])
@@ -327,6 +328,7 @@ def test_the_current_stream_is_used() -> None:
     torch.cuda.synchronize()
     stream = torch.cuda.Stream()
     late = torch.zeros_like(given.a.view(torch.uint8)).view(torch.float8_e4m3fn)
+    stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         torch.cuda._sleep(20_000_000)
         late.copy_(given.a)  # only what is ordered after this on the stream sees it
@@ -430,12 +432,15 @@ def test_torch_compile_of_a_layer() -> None:
         return jitgemm.group_deepgemm_fp8_nt_groupwise(codes, b, scales, b_scales, indices)
 
     operands = given.a, given.b, given.a_scales, given.b_scales
-    compiled = torch.compile(layer, fullgraph=True)
-    assert deep_gemm.calc_diff(compiled(*operands), layer(*operands)) < 1e-4
-    reduced = torch.compile(layer, fullgraph=True, mode="reduce-overhead")
-    for _ in range(3):
-        result = reduced(*operands).clone()
-    assert deep_gemm.calc_diff(result, layer(*operands)) < 1e-4
+    # Inductor's kernels need a host compiler, which a machine that only runs things may lack.
+    inductor = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    expected = layer(*operands)
+    for backend in (["inductor"] if inductor else []) + ["aot_eager", "cudagraphs"]:
+        torch._dynamo.reset()
+        compiled = torch.compile(layer, fullgraph=True, backend=backend)
+        for _ in range(3):
+            result = compiled(*operands).clone()
+        assert deep_gemm.calc_diff(result, expected) < 1e-4, backend
 
 
 def test_dlpack_and_reinterpreted_bytes_on_the_gpu() -> None:

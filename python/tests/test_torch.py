@@ -87,6 +87,35 @@ def test_torch_compile_sees_that_out_is_written(p: Product) -> None:
     assert torch.equal(result, out + 1)
 
 
+def test_grouped_products_eager_compiled_and_counting(rng: np.random.Generator) -> None:
+    torch._dynamo.reset()
+    parts = [draw(rng, 6, 72, 272) for _ in range(2)]
+    a, _, a_scales, _ = tensors(parts[0])
+    b = torch.stack([fp8(part.b).view(torch.uint8) for part in parts]).view(torch.float8_e4m3fn)
+    b_scales = torch.stack([torch.from_numpy(part.b_scales) for part in parts])
+    indices = torch.tensor([1, 1, -1, 0, 9, 0], dtype=torch.int32)
+
+    def product(*arrays: Any) -> Any:
+        return jitgemm.group_deepgemm_fp8_nt_groupwise(*arrays, out_dtype=torch.float32)
+
+    def counted(count: Any, *arrays: Any) -> Any:
+        return jitgemm.grouped_block_scaled_mm(
+            *arrays, out_dtype=torch.float32, zero_ungrouped=True, invalid_count=count
+        )
+
+    compile_options: dict[str, Any] = {"fullgraph": True, "backend": "aot_eager"}
+    for function in (product, torch.compile(product, **compile_options)):
+        out = function(a, b, a_scales, b_scales, indices)
+        for group, rows in ((0, [3, 5]), (1, [0, 1])):
+            part = Product(parts[0].a[rows], parts[group].b, parts[0].a_scales[rows], parts[group].b_scales)
+            check(out[rows], part)
+    for function in (counted, torch.compile(counted, **compile_options)):
+        count = torch.zeros(1, dtype=torch.int32)
+        out = function(count, a, b, a_scales, b_scales, indices)
+        assert count.item() == 1
+        assert bool((out[[2, 4]] == 0).all())
+
+
 def test_fake_functions_give_shapes_without_running(p: Product) -> None:
     from torch._subclasses import FakeTensorMode
 
