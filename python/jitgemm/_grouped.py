@@ -189,7 +189,8 @@ def group_deepgemm_fp8_nt_groupwise(
 
     Any m, n, k and number of groups; groups may be in any order, missing, repeated, and need no
     alignment. Rows with -1, or an index that is no group, are left untouched. Scales are applied
-    exactly, whatever their values. Runs on SM90 too. See :func:`jitgemm.grouped_block_scaled_mm`
+    exactly, whatever their values. Runs on SM90 too. m may vary from call to call: tiles are chosen
+    for a class of m. See :func:`jitgemm.grouped_block_scaled_mm`
     for streams, threads, ownership and graphs.
 
     Args:
@@ -225,6 +226,7 @@ def group_deepgemm_fp8_nt_groupwise(
         group_n,
         group_k,
         scale_values=values,
+        m_policy="class",
     )
 
 
@@ -278,4 +280,5 @@ def batch_deepgemm_fp8_nt_groupwise(
         layout="masked",
         expected_m=expected_m,
         scale_values=values,
+        m_policy="class",
     )

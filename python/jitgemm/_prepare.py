@@ -50,9 +50,9 @@ def prepare(problem: Problem, device: Any = None) -> _runtime.Operation:
     """Plans, compiles if the cache has no such kernel, and loads: what the first call of a problem
     would do. Preparing again is cheap. Not while the calling thread captures a graph.
 
-    A call finds the operation if its whole problem is this one: m too, unless m_policy is
-    ``"any"``, and distances and alignments. The dense 16-byte aligned arrays of torch and numpy
-    have the defaults.
+    A call finds the operation if its whole problem is this one: distances and alignments too (the
+    dense 16-byte aligned arrays of torch and numpy have the defaults), and m, of which any in the
+    same class will do with m_policy ``"class"``, and any at all with ``"any"``.
 
     Args:
         problem: what is to be computed.

@@ -58,6 +58,8 @@ def _c_fields(problem: Any, struct: type[ctypes.Structure]) -> dict[str, int]:
         elif name in _CHOICES:
             value = choice(name, _CHOICES[name], value)
         fields[name] = int(value)
+    if fields.get("layout") != _abi.GROUPS_MASKED:
+        fields["m"] = prepared_m(fields["m"], fields["m_policy"], fields["a_scale_major"], fields["a_scale_ld"])
     return fields
 
 
@@ -308,6 +310,19 @@ def alignment_of(*addresses: int) -> int:
     return low & -low
 
 
+# The m of a problem whose kernel serves every m: what such a kernel is planned for.
+_ANY_M = 4096
+
+
+def prepared_m(m: int, policy: int, a_major: int, a_ld: int) -> int:
+    """The m to prepare for, so that every m that shares a kernel finds one operation. Scales of a
+    whose columns are too close together for that m keep their own."""
+    if policy == _abi.M_EXACT or m < 1:
+        return m
+    shared = _ANY_M if policy == _abi.M_ANY else int(_abi.lib.jitgemm_m_class_bound(m))
+    return m if a_major != _abi.SCALE_MAJOR_ROW and 0 < a_ld < shared else shared
+
+
 FP8 = (_abi.F8_E4M3, _abi.F8_E5M2)
 OUTPUTS = (_abi.BF16, _abi.F16, _abi.F32)
 
@@ -373,9 +388,10 @@ def dense_problem(views: dict[str, View], options: DenseOptions) -> Any:
         raise errors.InvalidArgument("out: expected an array that may be written to, found a read-only one")
     a_major, a_ld = scale_layout("a_scales", a_scales)
     b_major, b_ld = scale_layout("b_scales", b_scales)
+    policy = choice("m_policy", M_POLICIES, options.m_policy)
     return _abi.GemmProblem(
         struct_size=ctypes.sizeof(_abi.GemmProblem),
-        m=m,
+        m=prepared_m(m, policy, a_major, a_ld),
         n=n,
         k=k,
         a_dtype=a.dtype,
@@ -387,7 +403,7 @@ def dense_problem(views: dict[str, View], options: DenseOptions) -> Any:
         a_scale_major=a_major,
         b_scale_major=b_major,
         scale_values=choice("scale_values", SCALE_VALUES, options.scale_values),
-        m_policy=choice("m_policy", M_POLICIES, options.m_policy),
+        m_policy=policy,
         lda=row_stride("a", a),
         ldb=row_stride("b", b),
         ldo=row_stride("out", out),
@@ -488,9 +504,10 @@ def grouped_problem(views: dict[str, View], options: GroupedOptions) -> Any:
     a_major, a_ld = scale_layout("a_scales", a_scales)
     b_major, b_ld = scale_layout("b_scales", b_scales)
     lda, ldb, ldo = row_stride("a", a), row_stride("b", b), row_stride("out", out)
+    policy = choice("m_policy", M_POLICIES, options.m_policy)
     return _abi.GroupedGemmProblem(
         struct_size=ctypes.sizeof(_abi.GroupedGemmProblem),
-        m=m,
+        m=m if masked else prepared_m(m, policy, a_major, a_ld),
         n=n,
         k=k,
         groups=groups,
@@ -515,7 +532,7 @@ def grouped_problem(views: dict[str, View], options: GroupedOptions) -> Any:
         a_scale_major=a_major,
         b_scale_major=b_major,
         scale_values=choice("scale_values", SCALE_VALUES, options.scale_values),
-        m_policy=choice("m_policy", M_POLICIES, options.m_policy),
+        m_policy=policy,
         alignment=alignment_of(a.address, b.address, out.address),
         row_alignment=options.row_alignment,
         zero_ungrouped=int(options.zero_ungrouped),

@@ -218,7 +218,7 @@ SHAPES = [(128, 512), (512, 128), (4096, 7168), (7168, 2048)]
 @pytest.mark.parametrize("groups", [1, 4, 8, 64, 128, 256])
 def test_flashinfer_group_and_batch_grid(n: int, k: int, groups: int) -> None:
     rows_of = (128, 256, 512, 1024)
-    prewarm(grouped(m, n, k, groups) for m in rows_of)
+    prewarm(grouped(m, n, k, groups, m_policy="class") for m in rows_of)
     b = torch.empty(groups, n, k, device="cuda", dtype=torch.float8_e4m3fn)
     b_scales = torch.empty(groups, n // 128, k // 128, device="cuda")
     for group in range(groups):

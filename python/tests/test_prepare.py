@@ -14,7 +14,7 @@ from conftest import ROOT
 from products import assert_close, draw
 
 import jitgemm
-from jitgemm import _prepare
+from jitgemm import _prepare, _runtime
 
 PROBLEM = jitgemm.GemmProblem(m=5, n=136, k=272)
 
@@ -50,6 +50,25 @@ def test_a_prepared_operation_is_the_one_that_a_call_finds(rng: np.random.Genera
         assert "m=5 n=136 k=272" in operation.describe()
         p = draw(rng, 5, 136, 272)
         assert_close(jitgemm.block_scaled_mm(p.a, p.b, p.a_scales, p.b_scales), p)
+
+
+@pytest.mark.parametrize(("policy", "prepared", "called"), [("class", 16, (9, 12, 16)), ("any", 3, (1, 9, 200))])
+def test_an_operation_serves_every_m_that_shares_its_kernel(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, policy: str, prepared: int, called: tuple[int, ...]
+) -> None:
+    with jitgemm.simulator("sm_90a", seed=5):
+        jitgemm.prepare(jitgemm.GemmProblem(m=prepared, n=136, k=272, m_policy=policy), "sim")
+        monkeypatch.setattr(_runtime.Device, "prepare", lambda *_: pytest.fail("prepared again"))
+        for m in called:
+            p = draw(rng, m, 136, 272)
+            assert_close(jitgemm.block_scaled_mm(p.a, p.b, p.a_scales, p.b_scales, m_policy=policy), p)
+    monkeypatch.undo()
+    with jitgemm.simulator("sm_90a"):  # columns of 12 scales: too close for 16 rows
+        p = draw(rng, 9, 136, 272)
+        memory = np.zeros((3, 12), np.float32)
+        memory[:, :9] = p.a_scales.T
+        out = jitgemm.block_scaled_mm(p.a, p.b, memory[:, :9].T, p.b_scales, m_policy=policy)
+        assert_close(out, p)
 
 
 def test_threads_share_problems_and_results_are_right(rng: np.random.Generator) -> None:

@@ -134,4 +134,5 @@ def group_gemm_fp8_nt_groupwise(
         group_n,
         group_k,
         layout="row_pointers",
+        m_policy="class",
     )
