@@ -56,8 +56,8 @@ def block_scaled_mm(
         m_policy: ``"exact"``: the kernel is made for this m. ``"class"``: a kernel serves a class of
             m (about 25 up to 16384), for m that varies from call to call. ``"any"``: one kernel.
         batch_invariant: a row's bits depend neither on m nor on other rows.
-        stream: address of a CUstream to use instead of torch's current one (0, the default stream,
-            for other arrays).
+        stream: address of a CUstream to use instead of torch's current one (of the default stream
+            for other GPU arrays).
 
     Returns:
         out, or a new array of the kind and on the device of a.

@@ -27,7 +27,14 @@ _DTYPES = {
 _is_compiling = torch.compiler.is_compiling
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _grad_enabled = torch.is_grad_enabled
-_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+
+def _public_raw_stream(device: int) -> int:
+    return int(torch.cuda.current_stream(device).cuda_stream)
+
+
+# The same, without making an object.
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", _public_raw_stream)
 _byref = ctypes.byref
 
 # Prepared operations are small; callers whose shapes never repeat must not grow this for ever.
@@ -89,11 +96,17 @@ def torch_dtype(out_dtype: Any, out: Any) -> Any:
     return torch.bfloat16 if out_dtype is None else _DTYPES[_problem.out_code(out_dtype, None)]
 
 
-def current_stream(device: int) -> int:
-    """The address of torch's current stream on a device; 0 on the host."""
-    if device < 0:
-        return 0
-    return int(_raw_stream(device)) if _raw_stream is not None else int(torch.cuda.current_stream(device).cuda_stream)
+def _on_stream(stream: int, a: Any) -> Any:
+    """A context in which the stream is current: what is allocated there belongs to it, too."""
+    if not isinstance(a, torch.Tensor) or not a.is_cuda or _is_compiling():
+        raise errors.InvalidArgument("stream: expected None for tensors that are not on a GPU, and under torch.compile")
+    where = torch.cuda.ExternalStream(stream, a.device) if stream else torch.cuda.default_stream(a.device)
+    return torch.cuda.stream(where)
+
+
+def _refuse_gradient_of_out(out: Any, *inputs: Any) -> None:
+    if out is not None and _grad_enabled() and any(tensor.requires_grad for tensor in inputs):
+        raise errors.Unsupported("out: there is no gradient; detach the inputs or use torch.no_grad()")
 
 
 def _workspace(ready: _Ready, a: Any) -> tuple[Any, int]:
@@ -125,6 +138,22 @@ def block_scaled_mm(
     stream: int | None,
 ) -> Any:
     """jitgemm.block_scaled_mm for tensors."""
+    if stream is not None:
+        with _on_stream(stream, a):
+            return block_scaled_mm(
+                a,
+                b,
+                a_scales,
+                b_scales,
+                out,
+                out_dtype,
+                group_n,
+                group_k,
+                scale_values,
+                m_policy,
+                batch_invariant,
+                None,
+            )
     if not _is_compiling() and _plain(a, b, a_scales, b_scales, out):
         return _dense(
             a,
@@ -138,11 +167,9 @@ def block_scaled_mm(
             scale_values,
             m_policy,
             batch_invariant,
-            stream,
         )
-    if stream is not None:
-        raise errors.Unsupported("stream: expected None under torch.compile and for tensor subclasses")
     _check_tensors(a=a, b=b, a_scales=a_scales, b_scales=b_scales)
+    _refuse_gradient_of_out(out, a, b, a_scales, b_scales)
     options = (group_n, group_k, scale_values, m_policy, batch_invariant)
     dtype = torch_dtype(out_dtype, out)
     if out is None:
@@ -172,7 +199,6 @@ def _dense(
     scale_values: str,
     m_policy: str,
     batch_invariant: bool,
-    stream: int | None = None,
 ) -> Any:
     device = a.get_device()
     a_address = a.data_ptr()
@@ -208,8 +234,7 @@ def _dense(
         m_policy,
         batch_invariant,
     )
-    if stream is None:
-        stream = _raw_stream(device) if device >= 0 else 0  # type: ignore[misc]
+    stream = _raw_stream(device) if device >= 0 else 0
     ready = _ready.get(key)
     if ready is None:
         options = _problem.DenseOptions(group_n, group_k, scale_values, m_policy, batch_invariant)
@@ -297,16 +322,20 @@ def grouped_block_scaled_mm(
     *options: Any,
 ) -> Any:
     """jitgemm.grouped_block_scaled_mm for tensors."""
+    if stream is not None:
+        with _on_stream(stream, a):
+            return grouped_block_scaled_mm(
+                a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, None, *options
+            )
     if (
         not _is_compiling()
         and _plain(a, b, a_scales, b_scales, out)
         and type(group_rows) in _PLAIN
         and (invalid_count is None or type(invalid_count) in _PLAIN)
     ):
-        return _grouped(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, stream, *options)
-    if stream is not None:
-        raise errors.Unsupported("stream: expected None under torch.compile and for tensor subclasses")
+        return _grouped(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, *options)
     _check_tensors(a=a, b=b, a_scales=a_scales, b_scales=b_scales, group_rows=group_rows)
+    _refuse_gradient_of_out(out, a, b, a_scales, b_scales)
     dtype = torch_dtype(out_dtype, out)
     if out is None:
         if invalid_count is None:
@@ -328,7 +357,6 @@ def _grouped(
     out: Any,
     out_dtype: Any,
     invalid_count: Any,
-    stream: int | None,
     *options: Any,
 ) -> Any:
     device = a.get_device()
@@ -367,8 +395,7 @@ def _grouped(
         shape,
         options,
     )
-    if stream is None:
-        stream = _raw_stream(device) if device >= 0 else 0  # type: ignore[misc]
+    stream = _raw_stream(device) if device >= 0 else 0
     ready = _ready.get(key)
     if ready is None:
         arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales, "group_rows": group_rows}
@@ -497,13 +524,13 @@ _GROUPED_INPUTS = "Tensor a, Tensor b, Tensor a_scales, Tensor b_scales, Tensor 
 
 
 def _run_grouped(a: Any, b: Any, a_scales: Any, b_scales: Any, rows: Any, out_dtype: Any, *options: Any) -> Any:
-    return _grouped(a, b, a_scales, b_scales, rows, None, out_dtype, None, None, *options)
+    return _grouped(a, b, a_scales, b_scales, rows, None, out_dtype, None, *options)
 
 
 def _run_grouped_out(
     a: Any, b: Any, a_scales: Any, b_scales: Any, rows: Any, out: Any, invalid_count: Any, *options: Any
 ) -> None:
-    _grouped(a, b, a_scales, b_scales, rows, out, None, invalid_count, None, *options)
+    _grouped(a, b, a_scales, b_scales, rows, out, None, invalid_count, *options)
 
 
 def _fake_grouped(a: Any, b: Any, a_scales: Any, b_scales: Any, rows: Any, out_dtype: Any, *options: Any) -> Any:

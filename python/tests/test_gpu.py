@@ -333,8 +333,10 @@ def test_the_current_stream_is_used() -> None:
         torch.cuda._sleep(20_000_000)
         late.copy_(given.a)  # only what is ordered after this on the stream sees it
         out = jitgemm.block_scaled_mm(late, *operands[1:])
+    other = jitgemm.block_scaled_mm(late, *operands[1:], stream=stream.cuda_stream)
     stream.synchronize()
     assert torch.equal(out, expected)
+    assert torch.equal(other, expected)
 
 
 def test_a_graph_replays_with_other_contents() -> None:

@@ -160,6 +160,8 @@ def test_a_gradient_is_refused_when_it_is_asked_for(p: Product) -> None:
     out = jitgemm.block_scaled_mm(*arrays, out_dtype=torch.float32)
     with pytest.raises(NotImplementedError, match="there is no gradient"):
         out.sum().backward()
+    with pytest.raises(NotImplementedError, match="out: there is no gradient"):
+        jitgemm.block_scaled_mm(*arrays, torch.zeros(5, 136))
     with torch.no_grad():
         check(jitgemm.block_scaled_mm(*arrays, out_dtype=torch.float32), p)
 
@@ -190,7 +192,9 @@ def test_wrong_tensors_are_named(p: Product) -> None:
     with pytest.raises(NotImplementedError, match="out_dtype"):
         jitgemm.block_scaled_mm(a, b, a_scales, b_scales, out_dtype=torch.float64)
     with pytest.raises(NotImplementedError, match="a: expected a CUDA tensor"):
-        jitgemm.block_scaled_mm(a.to("meta"), b, a_scales, b_scales, stream=0)
+        jitgemm.block_scaled_mm(a.to("meta"), b, a_scales, b_scales)
+    with pytest.raises(ValueError, match="stream: expected None"):
+        jitgemm.block_scaled_mm(a, b, a_scales, b_scales, stream=0)
 
 
 def test_threads_share_what_is_prepared(p: Product) -> None:
