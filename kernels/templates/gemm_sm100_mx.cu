@@ -116,8 +116,10 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
   }
 }
 
-// One operand's scales, as a scale warp reads them. Rows and scale blocks beyond the operand read
+// One operand's scales, as a scale warp reads them; kPacked: words of four bytes, which strides
+// count. Rows and scale blocks beyond the operand read
 // as one: what they scale is zero or never stored, but it must be defined.
+template <bool kPacked>
 struct ScaleSource {
   const void* data;
   long long stride_row;
@@ -131,24 +133,25 @@ struct ScaleSource {
   // The scale of a row of the operand's rows [0, rows), in one of its groups.
   __device__ __forceinline__ unsigned raw(int group, int rows, int row, int k_group) const {
     if (row >= rows || k_group >= kGroups) return kOne;
-    long long at = row / run * stride_row + k_group * stride_k;
+    long long at = row / run * stride_row + (kPacked ? k_group / 4 : k_group) * stride_k;
     if constexpr (Geometry::kGrouped) at += group * stride_group;
+    if constexpr (kPacked) at = 4 * at + k_group % 4;
     if constexpr (Spec::kScaleType == 0) return static_cast<const unsigned*>(data)[at];
     return static_cast<const unsigned char*>(data)[at];
   }
-
-  // The exponent of a positive fp32 power of two is its UE8M0 code; 2^-127, a subnormal, is code 0.
-  static __device__ __forceinline__ unsigned code(unsigned raw) {
-    return Spec::kScaleType == 0 ? raw >> 23 & 0xff : raw;
-  }
 };
+
+// The exponent of a positive fp32 power of two is its UE8M0 code; 2^-127, a subnormal, is code 0.
+__device__ __forceinline__ unsigned scale_code(unsigned raw) {
+  return Spec::kScaleType == 0 ? raw >> 23 & 0xff : raw;
+}
 
 // The scales of the four steps of a stage, a byte each; raw[g] is that of the g-th scale block
 // which the stage touches.
 template <int kTouched>
 __device__ __forceinline__ unsigned scale_word(const unsigned (&raw)[kTouched], int first_step) {
   constexpr int kGroupSteps = Geometry::kStepsPerGroup;
-  if constexpr (kTouched == 1) return ScaleSource::code(raw[0]) * 0x01010101u;
+  if constexpr (kTouched == 1) return scale_code(raw[0]) * 0x01010101u;
   unsigned word = 0;
 #pragma unroll
   for (int i = 0; i < Geometry::kStepsPerStage; ++i) {
@@ -158,17 +161,19 @@ __device__ __forceinline__ unsigned scale_word(const unsigned (&raw)[kTouched], 
     for (int g = 1; g < kTouched; ++g) {
       if (touched == g) value = raw[g];
     }
-    word |= ScaleSource::code(value) << (8 * i);
+    word |= scale_code(value) << (8 * i);
   }
   return word;
 }
 
 // The scale warps: each takes 64 rows of every block of 128 scale words. Reads of kBatch stages are
 // in flight while the words of the kBatch stages before them are written.
-__device__ __forceinline__ void write_scales(const ScaleSource& lane_source,
-                                             const ScaleSource& column_source, const Stages& stages,
-                                             SharedAddress words, const Walk& walk, StepRange range,
-                                             int half, int lane) {
+template <class LaneScales, class ColumnScales>
+__device__ __forceinline__ void write_scales(const LaneScales& lane_source,
+                                             const ColumnScales& column_source,
+                                             const Stages& stages, SharedAddress words,
+                                             const Walk& walk, StepRange range, int half,
+                                             int lane) {
   constexpr int kGroupSteps = Geometry::kStepsPerGroup;
   // Scale blocks that one stage of four steps can touch.
   constexpr int kTouched = kGroupSteps == 1 ? 4 : kGroupSteps % 4 == 0 ? 1 : 2;
@@ -382,13 +387,16 @@ __device__ __forceinline__ void run(const GemmParams& p) {
   } else if (warp == kMmaWarp) {
     if ((Geometry::kPair == 1 || rank == 0) && elect_one()) multiply(stages, shared, walk, range);
   } else if (warp == kScaleWarp || warp == kSpareWarp) {
-    const ScaleSource a = {p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k,
-                           p.a_scale_group_stride, 1};
-    const ScaleSource b = {p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k,
-                           p.b_scale_group_stride, Spec::kGroupN};
+    const ScaleSource<Spec::kPackedA != 0> a = {p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k,
+                                                p.a_scale_group_stride, 1};
+    const ScaleSource<Spec::kPackedB != 0> b = {p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k,
+                                                p.b_scale_group_stride, Spec::kGroupN};
     const SharedAddress words = shared + Scaled::kScales;
-    write_scales(Geometry::kSwap ? b : a, Geometry::kSwap ? a : b, stages, words, walk, range,
-                 warp - kScaleWarp, lane);
+    if constexpr (Geometry::kSwap) {
+      write_scales(b, a, stages, words, walk, range, warp - kScaleWarp, lane);
+    } else {
+      write_scales(a, b, stages, words, walk, range, warp - kScaleWarp, lane);
+    }
   } else if (warp == Roles::kScheduleWarp) {
     if constexpr (Geometry::kGrouped) schedule(p, stages.work, lane);
   } else {

@@ -21,6 +21,11 @@ std::vector<GemmPlan> reference_candidates(const PlannerInput& input) {
 }
 
 Result<GemmPlan> plan_reference(const PlannerInput& input) {
+  const GemmProblem& p = input.problem;
+  if (p.grouping.grouped() || p.a_scale_major == ScaleMajor::kPacked ||
+      p.b_scale_major == ScaleMajor::kPacked) {
+    return unsupported("kernel: 'reference' takes neither groups nor packed scales");
+  }
   return reference_candidates(input)[0];
 }
 

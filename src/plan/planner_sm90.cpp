@@ -276,6 +276,11 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
         "{} rows of a the side that is {} wide",
         in.input.planned_m, c.columns));
   }
+  if (p.scale_dtype == DType::kF8E8M0) {
+    reasons.push_back(
+        "scales are F8_E8M0: they become fp32 on their way to shared memory, since Hopper's tensor "
+        "cores take none");
+  }
   reasons.push_back(
       c.warpgroups() == 1
           ? std::string("one math warpgroup: the tile is too small for more")
@@ -372,16 +377,12 @@ Inputs inputs_for(const PlannerInput& input) {
 
 std::vector<GemmPlan> sm90_candidates(const PlannerInput& input) {
   std::vector<GemmPlan> plans;
-  if (input.problem.scale_dtype != DType::kF32) return plans;
   const Inputs in = inputs_for(input);
   for (const Choice& c : choices(in)) plans.push_back(to_plan(c, in));
   return plans;
 }
 
 Result<GemmPlan> plan_sm90(const PlannerInput& input) {
-  if (input.problem.scale_dtype != DType::kF32) {
-    return unsupported("scale_dtype: the sm_90a kernels take F32 scales only");
-  }
   const Inputs in = inputs_for(input);
   const std::vector<Choice> list = choices(in);
   if (list.empty()) {

@@ -51,13 +51,10 @@ Status check_scale_stride(std::string_view name, int64_t value, ScaleMajor major
 }
 
 Status check_packed(std::string_view name, ScaleMajor major, const GemmProblem& p) {
-  if (major != ScaleMajor::kPacked) return ok_status();
-  if (p.scale_dtype != DType::kF8E8M0) {
-    return invalid_argument(
-        fmt::format("{}: packed scales are words of four F8_E8M0 bytes, found scale_dtype {}", name,
-                    dtype_info(p.scale_dtype).name));
-  }
-  return unsupported(fmt::format("{}: packed scales have no kernel yet", name));
+  if (major != ScaleMajor::kPacked || p.scale_dtype == DType::kF8E8M0) return ok_status();
+  return invalid_argument(
+      fmt::format("{}: packed scales are words of four F8_E8M0 bytes, found scale_dtype {}", name,
+                  dtype_info(p.scale_dtype).name));
 }
 
 }  // namespace

@@ -33,8 +33,14 @@ int64_t map_rows(int64_t rows, int64_t groups, int64_t group_rows) {
 
 uint64_t scale_bytes(int64_t rows, int64_t k_blocks, ScaleMajor major, int64_t stride,
                      int64_t element_bytes) {
-  return major == ScaleMajor::kRow ? matrix_bytes(rows, k_blocks, stride, element_bytes)
-                                   : matrix_bytes(k_blocks, rows, stride, element_bytes);
+  if (major == ScaleMajor::kRow) return matrix_bytes(rows, k_blocks, stride, element_bytes);
+  const int64_t columns = major == ScaleMajor::kPacked ? (k_blocks + 3) / 4 : k_blocks;
+  return rows == 0 ? 0 : matrix_bytes(columns, rows, stride, element_bytes);
+}
+
+// What the strides of scales count: elements, or words of four.
+int64_t scale_unit_bytes(const GemmProblem& p, ScaleMajor major) {
+  return major == ScaleMajor::kPacked ? 4 : dtype_info(p.scale_dtype).bytes;
 }
 
 Status check_pointer(const char* name, uint64_t address, uint64_t alignment) {
@@ -56,8 +62,7 @@ struct ScaleStrides {
 
 // The distance between columns of A's scales may depend on m, so it follows the launch's m.
 int64_t a_scale_stride(const GemmProblem& p, int64_t m) {
-  if (p.a_scale_ld != 0) return p.a_scale_ld;
-  return p.a_scale_major == ScaleMajor::kRow ? p.k_blocks() : m;
+  return p.a_scale_ld != 0 ? p.a_scale_ld : p.scale_ld(p.a_scale_major, m);
 }
 
 ScaleStrides scale_strides(const GemmProblem& p, int64_t m) {
@@ -104,18 +109,19 @@ Status GemmOperation::check(const GemmArguments& arguments) const {
     return invalid_argument(
         fmt::format("m: expected {} (the kernel is exact in m), found {}", p.m, arguments.m));
   }
-  if (p.a_scale_ld != 0 && p.a_scale_major == ScaleMajor::kColumn && arguments.m > p.a_scale_ld) {
+  if (p.a_scale_ld != 0 && p.a_scale_major != ScaleMajor::kRow && arguments.m > p.a_scale_ld) {
     return invalid_argument(
         fmt::format("m: expected at most a_scale_ld = {}, found {}", p.a_scale_ld, arguments.m));
   }
   if (arguments.m == 0) return ok_status();
   const auto operand_alignment = static_cast<uint64_t>(p.alignment);
   const auto out_bytes = static_cast<uint64_t>(dtype_info(p.out_dtype).bytes);
-  const auto scale_alignment = static_cast<uint64_t>(dtype_info(p.scale_dtype).bytes);
   JITGEMM_TRY(check_pointer("a", arguments.a, operand_alignment));
   JITGEMM_TRY(check_pointer("b", arguments.b, operand_alignment));
-  JITGEMM_TRY(check_pointer("a_scales", arguments.a_scales, scale_alignment));
-  JITGEMM_TRY(check_pointer("b_scales", arguments.b_scales, scale_alignment));
+  const int64_t a_unit = scale_unit_bytes(p, p.a_scale_major);
+  const int64_t b_unit = scale_unit_bytes(p, p.b_scale_major);
+  JITGEMM_TRY(check_pointer("a_scales", arguments.a_scales, static_cast<uint64_t>(a_unit)));
+  JITGEMM_TRY(check_pointer("b_scales", arguments.b_scales, static_cast<uint64_t>(b_unit)));
   JITGEMM_TRY(check_pointer("out", arguments.out, std::max(operand_alignment, out_bytes)));
   if (p.grouping.grouped()) {
     JITGEMM_TRY(check_pointer("group_rows", arguments.group_rows, sizeof(int32_t)));
@@ -212,7 +218,8 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
   GemmParams params = {};
   JITGEMM_TRY(fill(arguments, params));
 
-  const int64_t scale_element = dtype_info(p.scale_dtype).bytes;
+  const int64_t a_unit = scale_unit_bytes(p, p.a_scale_major);
+  const int64_t b_unit = scale_unit_bytes(p, p.b_scale_major);
   const int64_t out_element = dtype_info(p.out_dtype).bytes;
   const Grouping& g = p.grouping;
   const int64_t b_groups = g.grouped() ? g.groups : 1;
@@ -229,12 +236,12 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
        1, false),
        whole(arguments.a_scales,
        scale_bytes(arguments.m, p.k_blocks(), p.a_scale_major,
-       a_scale_stride(p, arguments.m), scale_element),
-       row_groups, params.a_scale_group_stride, scale_element, false),
+       a_scale_stride(p, arguments.m), a_unit),
+       row_groups, params.a_scale_group_stride, a_unit, false),
        whole(arguments.b_scales,
        scale_bytes(p.n_blocks(), p.k_blocks(), p.b_scale_major, p.b_scale_ld_or_dense(),
-       scale_element),
-       b_groups, params.b_scale_group_stride, scale_element, false),
+       b_unit),
+       b_groups, params.b_scale_group_stride, b_unit, false),
        whole(arguments.out, matrix_bytes(arguments.m, p.n, params.ldo, out_element), row_groups,
        params.out_group_stride, out_element, true),
        }

@@ -45,6 +45,8 @@ std::vector<SpecField> spec_fields(const GemmPlan& plan) {
       {"kFeedB",        static_cast<int>(plan.feed_b)                                  },
       {"kStore",        static_cast<int>(plan.store)                                   },
       {"kSharedBytes",  plan.shared_bytes                                              },
+      {"kPackedA",      p.a_scale_major == ScaleMajor::kPacked ? 1 : 0                 },
+      {"kPackedB",      p.b_scale_major == ScaleMajor::kPacked ? 1 : 0                 },
       {"kGroupLayout",  static_cast<int>(g.layout)                                     },
       {"kGroups",       g.groups                                                       },
       {"kRowAlignment", g.layout == GroupLayout::kEndOffsets ? std::max(g.row_alignment, 1) : 1},

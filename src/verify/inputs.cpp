@@ -237,6 +237,25 @@ Status check_tensor(const HostTensor& tensor, const char* name, DType dtype, int
                   tensor.shape.size(), tensor.element_count()));
 }
 
+// Packed scales are bytes in words, which no view with two strides describes.
+void copy_scales(const HostTensor& source, ScaleMajor major, int64_t ld, const MatrixView& view,
+                 std::vector<std::byte>& target) {
+  if (major != ScaleMajor::kPacked) {
+    copy_matrix(source, view.row_stride, view.col_stride, target);
+    return;
+  }
+  const int64_t rows = source.shape[0];
+  const int64_t cols = source.shape[1];
+  const int64_t words = rows == 0 ? 0 : ((cols + 3) / 4 - 1) * ld + rows;
+  target.assign(static_cast<size_t>(words) * 4, std::byte{0xff});
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t col = 0; col < cols; ++col) {
+      target[static_cast<size_t>(4 * (col / 4 * ld + row) + col % 4)] =
+          source.bytes[static_cast<size_t>(row * cols + col)];
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<InputKind> parse_input_kind(std::string_view name) {
@@ -320,9 +339,9 @@ Result<BlockScaledStorage> lay_out(const GemmProblem& problem, const BlockScaled
   BlockScaledStorage storage;
   copy_matrix(tensors.a, views.a.row_stride, views.a.col_stride, storage.a);
   copy_matrix(tensors.b, views.b.row_stride, views.b.col_stride, storage.b);
-  copy_matrix(tensors.a_scales, views.a_scales.row_stride, views.a_scales.col_stride,
+  copy_scales(tensors.a_scales, p.a_scale_major, p.a_scale_ld_or_dense(), views.a_scales,
               storage.a_scales);
-  copy_matrix(tensors.b_scales, views.b_scales.row_stride, views.b_scales.col_stride,
+  copy_scales(tensors.b_scales, p.b_scale_major, p.b_scale_ld_or_dense(), views.b_scales,
               storage.b_scales);
   return storage;
 }

@@ -30,10 +30,38 @@ GemmProblem GemmCase::problem(Arch arch) const {
   return p;
 }
 
+namespace {
+
+// Scales of one byte, in columns or packed in words.
+void add_exponent_scales(std::vector<GemmCase>& cases) {
+  GemmCase c;
+  c.scales = DType::kF8E8M0;
+  c.n = 136;
+  c.name = "e8m0_scales_in_columns";
+  c.m = 70;
+  c.k = 400;
+  c.a_major = c.b_major = ScaleMajor::kColumn;
+  cases.push_back(c);
+  c.name = "packed_scales";
+  c.m = 130;
+  c.k = 800;
+  c.group_n = 1;
+  c.a_major = c.b_major = ScaleMajor::kPacked;
+  cases.push_back(c);
+  c.name = "packed_scales_few_rows";
+  c.m = 5;
+  c.k = 640;
+  c.group_n = 128;
+  c.b_major = ScaleMajor::kRow;
+  cases.push_back(c);
+}
+
+}  // namespace
+
 std::vector<GemmCase> gemm_cases() {
   constexpr DType kE5M2 = DType::kF8E5M2;
   constexpr ScaleMajor kColumn = ScaleMajor::kColumn;
-  return {
+  std::vector<GemmCase> cases = {
   // Every right implementation gives these bits.
       {.name = "integers_one_tile",       .data = InputKind::kSmallIntegers},
       {        .name = "integers_tails_everywhere",
@@ -113,6 +141,8 @@ std::vector<GemmCase> gemm_cases() {
  // NaN, infinities, zero, negative and subnormal scales.
       {                                                      .name = "special_values",                                                                                                                                                                         .m = 96,.n = 160, .k = 384, .data = InputKind::kSpecialValues},
   };
+  add_exponent_scales(cases);
+  return cases;
 }
 
 }  // namespace jitgemm

@@ -192,11 +192,100 @@ void add_shapes(std::vector<GroupedCase>& cases) {
     c.counts = {40, 0, 33}, c.data = kUniform, c.a = DType::kF8E5M2;
   });
   add("wide_scales", [](GroupedCase& c) { c.counts = {70, 3}, c.data = InputKind::kWideScales; });
+  add("e8m0_scales", [](GroupedCase& c) {
+    c.counts = {40, 0, 33}, c.scales = DType::kF8E8M0, c.data = kUniform, c.k = 400;
+  });
+  add("e8m0_scales_masked", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 20, c.counts = {4, 0, 20}, c.scales = DType::kF8E8M0;
+    c.expected_m = 4, c.out = DType::kBF16;
+  });
+  add("packed_scales", [](GroupedCase& c) {
+    c.counts = {40, 0, 133}, c.scales = DType::kF8E8M0, c.data = kUniform, c.k = 700;
+    c.group_n = 1, c.a_major = ScaleMajor::kPacked, c.b_major = ScaleMajor::kPacked;
+  });
+  add("packed_scales_masked", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 21, c.counts = {4, 0, 21}, c.scales = DType::kF8E8M0;
+    c.group_n = 1, c.a_major = ScaleMajor::kPacked, c.b_major = ScaleMajor::kPacked;
+    c.expected_m = 4;
+  });
+  add("packed_scales_padded", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 21, c.counts = {4, 0, 21}, c.scales = DType::kF8E8M0;
+    c.a_major = ScaleMajor::kPacked, c.padding = 16;
+  });
+  add("declared_powers_of_two", [](GroupedCase& c) {
+    c.counts = {40, 0, 133}, c.values = ScaleValues::kPowerOfTwo, c.data = kUniform;
+  });
+  add("declared_powers_of_two_zeroed", [](GroupedCase& c) {
+    c.counts = {40, 0, 33}, c.values = ScaleValues::kPowerOfTwo, c.alignment = 16;
+    c.zero_ungrouped = true;
+  });
+  add("declared_powers_of_two_few_rows_zeroed", [](GroupedCase& c) {
+    c.counts = {4, 0, 13}, c.values = ScaleValues::kPowerOfTwo, c.alignment = 8, c.k = 404;
+    c.zero_ungrouped = true, c.expected_m = 4;
+  });
   add("exact_m", [](GroupedCase& c) { c.counts = {40, 0, 33}, c.policy = MPolicy::kExact; });
   add("any_m", [](GroupedCase& c) { c.counts = {40, 0, 33}, c.policy = MPolicy::kAny; });
 }
 
+// Wide tiles: their stores by TMA, and what replaces those at a group's end.
+void add_wide_tiles(std::vector<GroupedCase>& cases) {
+  const auto add = [&](std::string name, void (*change)(GroupedCase&)) {
+    cases.push_back(with(std::move(name), change));
+    cases.back().sides = GroupedCase::Sides::kRows;
+  };
+  for (const DType out : {DType::kF32, DType::kBF16}) {
+    const std::string suffix = out == DType::kF32 ? "f32" : "bf16";
+    add("wide_indices_" + suffix, [](GroupedCase& c) {
+      c.counts = {128, 37, 0, 5, 90}, c.n = 200;
+    });
+    cases.back().out = out;
+    add("wide_masked_" + suffix, [](GroupedCase& c) {
+      c.layout = kMasked, c.m = 139, c.counts = {139, 0, 128, 31, 32}, c.n = 200, c.k = 128;
+    });
+    cases.back().out = out;
+  }
+  add("wide_offsets_f16", [](GroupedCase& c) {
+    c.layout = kOffsets, c.counts = {140, 0, 1, 60}, c.out = DType::kF16, c.data = kUniform;
+  });
+  add("wide_pointers_tails", [](GroupedCase& c) {
+    c.layout = kPointers, c.counts = {140, 0, 1, 60}, c.n = 204, c.k = 400, c.out = DType::kBF16;
+  });
+  add("wide_zeroed", [](GroupedCase& c) {
+    c.counts = {100, 3, 0, 40}, c.alignment = 64, c.zero_ungrouped = true, c.out = DType::kBF16;
+  });
+  add("wide_odd_rows", [](GroupedCase& c) { c.counts = {100, 3, 0, 40}, c.k = 259, c.n = 137; });
+  add("wide_rows_of_4_bytes", [](GroupedCase& c) { c.counts = {100, 3, 0, 40}, c.k = 404; });
+  add("wide_powers_of_two", [](GroupedCase& c) {
+    c.counts = {128, 37, 0, 5, 90}, c.values = ScaleValues::kPowerOfTwo, c.out = DType::kBF16;
+  });
+  add("wide_powers_of_two_zeroed", [](GroupedCase& c) {
+    c.counts = {100, 3, 0, 40}, c.alignment = 64, c.values = ScaleValues::kPowerOfTwo;
+    c.zero_ungrouped = true;
+  });
+  add("wide_packed_scales", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 140, c.counts = {140, 0, 21}, c.scales = DType::kF8E8M0,
+    c.group_n = 1;
+    c.a_major = ScaleMajor::kPacked, c.b_major = ScaleMajor::kPacked, c.k = 384;
+  });
+  add("narrow_for_many_rows", [](GroupedCase& c) { c.counts = {100, 3, 0, 90}; });
+  cases.back().sides = GroupedCase::Sides::kSwapped;
+}
+
 }  // namespace
+
+PlanOverrides GroupedCase::overrides(Arch arch) const {
+  PlanOverrides forced;
+  if (sides == Sides::kPlanned) return forced;
+  const bool rows = sides == Sides::kRows;
+  if (!arch_info(arch).has_tensor_memory) {
+    forced.family = rows ? KernelFamily::kSm90 : KernelFamily::kSm90Swap;
+    if (!rows) return forced;
+  }
+  // Blackwell's lanes are the side of 128.
+  forced.tile_m = rows ? 128 : 32;
+  forced.tile_n = rows ? 64 : 128;
+  return forced;
+}
 
 GemmProblem GroupedCase::problem(Arch arch) const {
   GemmProblem p;
@@ -256,6 +345,7 @@ std::vector<GroupedCase> grouped_cases() {
   add_row_indices(cases);
   add_ranges(cases);
   add_shapes(cases);
+  add_wide_tiles(cases);
   return cases;
 }
 

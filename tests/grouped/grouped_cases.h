@@ -3,6 +3,7 @@
 // groups that are empty, missing, repeated or one row long, and integers that are out of range.
 #pragma once
 
+#include "plan/planner.h"
 #include "problem/gemm_problem.h"
 #include "verify/grouped_inputs.h"
 #include "verify/inputs.h"
@@ -44,11 +45,15 @@ struct GroupedCase {
   int64_t padding = 0;       // elements added to every leading dimension and group distance
   bool interleaved = false;  // kMasked: row by row, one of each group
   int32_t alignment_bytes = 16;
-  bool compared =
-      true;  // false: rows are in several groups, so only faults and guards are looked at
+  // false: rows are in several groups, so only faults and guards are looked at.
+  bool compared = true;
+  // The sides of the operands, where the planner would not choose what a case is about: rows of a
+  // on the wide side of a tile, or on the narrow one.
+  enum class Sides { kPlanned, kRows, kSwapped } sides = Sides::kPlanned;
 
   GemmProblem problem(Arch arch) const;
   std::vector<int32_t> group_rows() const;
+  PlanOverrides overrides(Arch arch) const;
 };
 
 std::vector<GroupedCase> grouped_cases();

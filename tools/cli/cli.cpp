@@ -72,8 +72,10 @@ void ProblemFlags::add_to(CLI::App& command) {
   command.add_option("--out-dtype", out_dtype, "F32, BF16 or F16")->capture_default_str();
   command.add_option("--group-n", group_n, "Rows of b that share a scale")->capture_default_str();
   command.add_option("--group-k", group_k, "Columns that share a scale")->capture_default_str();
-  command.add_option("--a-scale-major", a_scale_major, "row or column")->capture_default_str();
-  command.add_option("--b-scale-major", b_scale_major, "row or column")->capture_default_str();
+  command.add_option("--a-scale-major", a_scale_major, "row, column or packed")
+      ->capture_default_str();
+  command.add_option("--b-scale-major", b_scale_major, "row, column or packed")
+      ->capture_default_str();
   command.add_option("--scale-values", scale_values, "any, or pow2 to declare powers of two")
       ->capture_default_str();
   command.add_option("--m-policy", m_policy, "exact, class or any")->capture_default_str();
@@ -118,10 +120,10 @@ Result<GemmProblem> ProblemFlags::problem(Arch default_arch) const {
   JITGEMM_ASSIGN(problem.out_dtype, dtype_flag("--out-dtype", out_dtype));
   problem.group_n = group_n;
   problem.group_k = group_k;
-  JITGEMM_ASSIGN(problem.a_scale_major,
-                 choice_flag<ScaleMajor>("--a-scale-major", a_scale_major, {"row", "column"}));
-  JITGEMM_ASSIGN(problem.b_scale_major,
-                 choice_flag<ScaleMajor>("--b-scale-major", b_scale_major, {"row", "column"}));
+  JITGEMM_ASSIGN(problem.a_scale_major, choice_flag<ScaleMajor>("--a-scale-major", a_scale_major,
+                                                                {"row", "column", "packed"}));
+  JITGEMM_ASSIGN(problem.b_scale_major, choice_flag<ScaleMajor>("--b-scale-major", b_scale_major,
+                                                                {"row", "column", "packed"}));
   JITGEMM_ASSIGN(problem.scale_values,
                  choice_flag<ScaleValues>("--scale-values", scale_values, {"any", "pow2"}));
   JITGEMM_ASSIGN(problem.m_policy,

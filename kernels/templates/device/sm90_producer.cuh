@@ -164,7 +164,15 @@ __device__ __forceinline__ int end_scale_block(const Walk& walk) {
                                           : ceil_div(walk.k_end() * Spec::kTileK, Spec::kGroupK);
 }
 
-// The scales of one operand, whatever their strides.
+// The power of two that an E8M0 byte stands for (OCP microscaling formats: 2^(code - 127), 255 is
+// NaN).
+__device__ __forceinline__ unsigned exponent_to_float_bits(unsigned code) {
+  return code == 255 ? 0x7fc00000u : code == 0 ? 0x00400000u : code << 23;
+}
+
+// The scales of one operand, whatever their strides. kPacked: words of four E8M0 bytes, which
+// strides then count.
+template <bool kPacked>
 struct ScaleSource {
   const float* scales;
   long long stride;
@@ -185,6 +193,17 @@ struct ScaleSource {
   template <int kCount, int kRun, int kGroup>
   __device__ __forceinline__ void copy(SharedAddress destination, long long offset, int origin,
                                        int extent, int quad, int lane) const {
+    if constexpr (Spec::kScaleType == 0) {
+      copy_floats<kCount, kRun, kGroup>(destination, offset, origin, extent, quad, lane);
+    } else {
+      copy_exponents<kCount, kRun, kGroup>(destination, offset, origin, extent, quad, lane);
+    }
+  }
+
+ private:
+  template <int kCount, int kRun, int kGroup>
+  __device__ __forceinline__ void copy_floats(SharedAddress destination, long long offset,
+                                              int origin, int extent, int quad, int lane) const {
 #pragma unroll 1
     for (int first = 0; first < kCount; first += 32) {
       const int row = origin + (first + lane) * kRun;
@@ -207,16 +226,55 @@ struct ScaleSource {
       }
     }
   }
+
+  // The same for E8M0 bytes, which become fp32 on the way: reads of kBatch rows are in flight at
+  // once.
+  template <int kCount, int kRun, int kGroup>
+  __device__ __forceinline__ void copy_exponents(SharedAddress destination, long long offset,
+                                                 int origin, int extent, int quad, int lane) const {
+    constexpr int kBatch = kCount >= 128 ? 4 : ceil_div(kCount, 32);
+    const auto* bytes = reinterpret_cast<const unsigned char*>(scales);
+    const auto* words = reinterpret_cast<const unsigned*>(scales);
+#pragma unroll 1
+    for (int first = lane; first < kCount; first += 32 * kBatch) {
+      unsigned word[kBatch];
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        const int row = origin + (first + 32 * i) * kRun;
+        const int blocks = row < extent ? Config::kScaleBlocks - 4 * quad : 0;
+        word[i] = 0;
+        if (blocks <= 0) continue;
+        if constexpr (kPacked) {
+          word[i] = words[offset + row / kGroup * stride + quad * stride_k];
+        } else {
+          const long long at = offset + row / kGroup * stride + 4 * quad * stride_k;
+#pragma unroll
+          for (int block = 0; block < 4; ++block) {
+            if (block < blocks) {
+              word[i] |= static_cast<unsigned>(bytes[at + block * stride_k]) << (8 * block);
+            }
+          }
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        if (first + 32 * i >= kCount) continue;
+        const SharedAddress slot = destination + 16 * (first + 32 * i);
+#pragma unroll
+        for (int block = 0; block < 4; ++block) {
+          store_shared(slot + 4 * block, exponent_to_float_bits(word[i] >> (8 * block) & 0xff));
+        }
+      }
+    }
+  }
 };
 
 __device__ __forceinline__ void produce_scales(const Shared& shared, const GemmParams& p,
                                                const Walk& walk, int lane) {
-  const ScaleSource a(p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k,
-                      Config::kGrouped ? p.a_scale_group_stride : 0);
-  const ScaleSource b(p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k,
-                      Config::kGrouped ? p.b_scale_group_stride : 0);
-  const ScaleSource& rows = Config::kSwap ? b : a;
-  const ScaleSource& columns = Config::kSwap ? a : b;
+  const ScaleSource<Spec::kPackedA != 0> a(p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k,
+                                           Config::kGrouped ? p.a_scale_group_stride : 0);
+  const ScaleSource<Spec::kPackedB != 0> b(p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k,
+                                           Config::kGrouped ? p.b_scale_group_stride : 0);
   ScaleCursor cursor;
   Tiles tiles(shared, walk);
   for (TileOrigin tile; tiles.next(tile);) {
@@ -227,13 +285,23 @@ __device__ __forceinline__ void produce_scales(const Shared& shared, const GemmP
     for (int quad = first_scale_block(walk) / 4; 4 * quad < end; ++quad) {
       mbarrier_wait(shared.scales_empty(cursor.stage), cursor.phase ^ 1);
       const SharedAddress slot = shared.scales(cursor.stage);
-      rows.copy<Config::kRowScales, 1, Config::kRowGroup>(
-          slot, Config::kSwap ? b_offset : a_offset, tile.row, Config::kSwap ? Spec::kN : tile.end,
-          quad, lane);
-      columns.copy<Config::kColumnScales, Config::kColumnRun, Config::kColumnGroup>(
-          slot + 16 * Config::kRowScales, Config::kSwap ? a_offset : b_offset, tile.column,
-          Config::kSwap ? tile.end : Spec::kN, quad, lane);
-      mbarrier_arrive_after_cp_async(shared.scales_full(cursor.stage));
+      const SharedAddress column_slot = slot + 16 * Config::kRowScales;
+      if constexpr (Config::kSwap) {
+        b.template copy<Config::kRowScales, 1, Config::kRowGroup>(slot, b_offset, tile.row,
+                                                                  Spec::kN, quad, lane);
+        a.template copy<Config::kColumnScales, Config::kColumnRun, Config::kColumnGroup>(
+            column_slot, a_offset, tile.column, tile.end, quad, lane);
+      } else {
+        a.template copy<Config::kRowScales, 1, Config::kRowGroup>(slot, a_offset, tile.row,
+                                                                  tile.end, quad, lane);
+        b.template copy<Config::kColumnScales, Config::kColumnRun, Config::kColumnGroup>(
+            column_slot, b_offset, tile.column, Spec::kN, quad, lane);
+      }
+      if constexpr (Spec::kScaleType == 0) {
+        mbarrier_arrive_after_cp_async(shared.scales_full(cursor.stage));
+      } else {
+        mbarrier_arrive(shared.scales_full(cursor.stage));
+      }
       cursor.next();
     }
     meet_cluster();

@@ -11,6 +11,7 @@ struct Spec {
   static constexpr int kGroupK = 128;
   static constexpr int kTypeA = 0;
   static constexpr int kTypeB = 0;
+  static constexpr int kScaleType = 0;
   static constexpr int kOut = 1;
   static constexpr int kTileM = 256;
   static constexpr int kTileN = 128;
@@ -29,6 +30,8 @@ struct Spec {
   static constexpr int kShare = 2;
   static constexpr int kWalkColumns = 16;
   static constexpr int kStoreVector = 1;
+  static constexpr int kPackedA = 0;
+  static constexpr int kPackedB = 0;
   static constexpr int kGroupLayout = 0;
   static constexpr int kGroups = 0;
   static constexpr int kRowAlignment = 1;
