@@ -44,7 +44,9 @@ def block_scaled_mm(
         a: [m, k], float8_e4m3fn or float8_e5m2; rows contiguous, any distance between them.
         b: [n, k], as a.
         a_scales: [m, ceil(k / group_k)], float32 of any value; either order contiguous. Or
-            float8_e8m0fnu (uint8 is read as that) for both scales.
+            float8_e8m0fnu (uint8 is read as that) for both scales, or int32: exponents packed four
+            to a word, [m, ceil(k / group_k / 4)], rows contiguous and columns of whole 16 bytes
+            (:func:`jitgemm.layouts.pack_exponents`).
         b_scales: [ceil(n / group_n), ceil(k / group_k)], as a_scales.
         out: [m, n] to be written, rows contiguous; a new array without it.
         out_dtype: bfloat16 (default), float16 or float32, as a name or a torch or numpy dtype;

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from . import _abi, _arrays, _launch, _problem, _runtime, _state, errors, layouts
+from . import _abi, _arrays, _launch, _problem, _runtime, _state, errors
 
 
 def grouped_block_scaled_mm(
@@ -47,8 +47,9 @@ def grouped_block_scaled_mm(
         a: [m, k], float8_e4m3fn or float8_e5m2, rows contiguous; ``"masked"``: [groups, m, k].
         b: [groups, n, k], as a.
         a_scales: [m, ceil(k / group_k)], ``"masked"``: [groups, m, ceil(k / group_k)]; float32 of
-            any value in either order, or float8_e8m0fnu (uint8 is read as that). For exponents packed
-            in int32 there is no kernel yet: :func:`jitgemm.layouts.unpack_exponents`.
+            any value in either order, or float8_e8m0fnu (uint8 is read as that). Or int32:
+            exponents packed four to a word, [.., m, ceil(k / group_k / 4)], rows contiguous and
+            columns of whole 16 bytes (:func:`jitgemm.layouts.pack_exponents`).
         b_scales: [groups, ceil(n / group_n), ceil(k / group_k)], as a_scales.
         group_rows: int32, on the device of a; its meaning depends on layout.
         out: [m, n] to be written, ``"masked"``: [groups, m, n]; a new array without it.
@@ -196,8 +197,8 @@ def group_deepgemm_fp8_nt_groupwise(
     Args:
         a: [m, k], float8_e4m3fn.
         b: [groups, n, k], float8_e4m3fn.
-        a_scale: [m, ceil(k / 128)], float32; or exponents packed in int32 [m, ceil(k / 512)], which
-            are unpacked first.
+        a_scale: [m, ceil(k / 128)], float32; or exponents packed in int32 [m, ceil(k / 512)], see
+            grouped_block_scaled_mm.
         b_scale: [groups, ceil(n / 128), ceil(k / 128)], float32; or packed with a row for each n and
             the granularity (1, 1, 128).
         m_indices: [m], int32.
@@ -214,7 +215,6 @@ def group_deepgemm_fp8_nt_groupwise(
         NotImplementedError: (Unsupported) there is no kernel for it.
     """
     group_n, group_k = granularity(scale_granularity_mnk)
-    a_scale, b_scale, values = layouts.pair_as_floats(a_scale, b_scale, -(-a.shape[-1] // group_k))
     return grouped_block_scaled_mm(
         a,
         b,
@@ -225,7 +225,6 @@ def group_deepgemm_fp8_nt_groupwise(
         None if out is not None else out_dtype,
         group_n,
         group_k,
-        scale_values=values,
         m_policy="class",
     )
 
@@ -266,7 +265,6 @@ def batch_deepgemm_fp8_nt_groupwise(
     if not isinstance(expected_m, int) or expected_m < 1:
         raise errors.InvalidArgument(f"expected_m: expected an integer from 1, found {expected_m!r}")
     group_n, group_k = granularity(scale_granularity_mnk)
-    a_scale, b_scale, values = layouts.pair_as_floats(a_scale, b_scale, -(-a.shape[-1] // group_k))
     return grouped_block_scaled_mm(
         a,
         b,
@@ -279,6 +277,5 @@ def batch_deepgemm_fp8_nt_groupwise(
         group_k,
         layout="masked",
         expected_m=expected_m,
-        scale_values=values,
         m_policy="class",
     )

@@ -118,18 +118,3 @@ def unpack_exponents(packed: Any, blocks: int) -> Any:
     if _arrays.is_torch(packed):
         return bits.to(library.int32).contiguous().view(library.float32)
     return library.ascontiguousarray(bits.astype(library.int32)).view(library.float32)
-
-
-def as_floats(scales: Any, blocks: int) -> tuple[Any, bool]:
-    """Scales as kernels take them, and whether they were packed: such are unpacked first, which is
-    a few small kernels and an allocation."""
-    if _arrays.dtype_code("scales", scales.dtype) == _arrays.I32:
-        return unpack_exponents(scales, blocks), True
-    return scales, False
-
-
-def pair_as_floats(a_scales: Any, b_scales: Any, blocks: int) -> tuple[Any, Any, str]:
-    """as_floats of both, and what may be promised of their values."""
-    a_scales, a_packed = as_floats(a_scales, blocks)
-    b_scales, b_packed = as_floats(b_scales, blocks)
-    return a_scales, b_scales, "pow2" if a_packed and b_packed else "any"

@@ -211,6 +211,23 @@ def test_deep_gemm_masked_grid(groups: int, mean: int, n: int, k: int) -> None:
         assert bool((d[group, count:] == 7).all())
 
 
+def test_deep_gemm_packed_exponents() -> None:
+    given = draw((300,), (3,), 576, 1024)
+    for name in ("a_scales", "b_scales"):
+        setattr(given, name, torch.randint_like(getattr(given, name), -3, 4).exp2())
+    rows = given.b_scales.repeat_interleave(128, 1)[:, :576]
+    pack = deep_gemm.get_mn_major_tma_aligned_packed_ue8m0_tensor
+    a_scales, b_scales = pack(given.a_scales), pack(rows)
+    d = torch.zeros(300, 576, dtype=torch.bfloat16, device="cuda")
+    indices = torch.arange(300, device="cuda", dtype=torch.int32) // 100
+    deep_gemm.m_grouped_fp8_gemm_nt_contiguous((given.a, a_scales), (given.b, b_scales), d, indices)
+    for group in range(3):
+        part = slice(100 * group, 100 * group + 100)
+        assert_bound(d[part], given.a[part], given.b[group], given.a_scales[part], given.b_scales[group])
+    deep_gemm.fp8_gemm_nt((given.a, a_scales), (given.b[0], pack(rows[0])), d)
+    assert_bound(d, given.a, given.b[0], given.a_scales, given.b_scales[0])
+
+
 SHAPES = [(128, 512), (512, 128), (4096, 7168), (7168, 2048)]
 
 

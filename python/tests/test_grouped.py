@@ -137,7 +137,7 @@ def test_masked_groups_use_their_first_rows(rng: np.random.Generator, arch: str)
         assert (out[group, count:] == 7).all()
 
 
-def test_packed_exponents_are_unpacked(rng: np.random.Generator) -> None:
+def test_packed_exponents_are_scales(rng: np.random.Generator, arch: str) -> None:
     given = draw_groups(rng, 16, 2)
     given.a_scales = np.exp2(rng.integers(-3, 4, given.a_scales.shape)).astype(np.float32)
     given.b_scales = np.exp2(rng.integers(-3, 4, given.b_scales.shape)).astype(np.float32)

@@ -2,10 +2,9 @@
 """Drop-in for ``deep_gemm``. ``import jitgemm.compat.deep_gemm as deep_gemm``.
 
 An operand is a pair of values and scales; the result goes into d. Scales are float32 of any value,
-or packed int32 exponents, which are unpacked first (a few small kernels). What differs: any shape;
-float32 scales are never rounded to powers of two (disable_ue8m0_cast makes no difference); groups
-need no alignment; rows with index -1 are left untouched. compiled_dims: m is a constant of the
-kernel if it is named there.
+or packed int32 exponents. What differs: any shape; float32 scales are never rounded to powers of
+two (disable_ue8m0_cast makes no difference); groups need no alignment; rows with index -1 are left
+untouched. compiled_dims: m is a constant of the kernel if it is named there.
 """
 
 from __future__ import annotations
@@ -71,17 +70,15 @@ def fp8_gemm_nt(
     _refuse("c", c is None, (True,), "there is no kernel that adds to c; expected None")
     _refuse("alpha", alpha, (None, 1.0), "there is no kernel with a factor; expected None or 1")
     group_n, group_k = _granularity(recipe, recipe_a, recipe_b, b[1])
-    a_scales, b_scales, values = layouts.pair_as_floats(a[1], b[1], ceil_div(a[0].shape[-1], group_k))
     block_scaled_mm(
         a[0],
         b[0],
-        a_scales,
-        b_scales,
+        a[1],
+        b[1],
         d,
         None,
         group_n,
         group_k,
-        scale_values=values,
         m_policy=_policy(compiled_dims),
     )
 
@@ -126,18 +123,16 @@ def m_grouped_fp8_gemm_nt_contiguous(
         raise errors.InvalidArgument("expected_m_for_psum_layout: expected None without use_psum_layout")
     if use_psum_layout and ensure_zero_padding:
         d[...] = 0
-    a_scales, b_scales, values = layouts.pair_as_floats(a[1], b[1], ceil_div(a[0].shape[-1], group_k))
     grouped_block_scaled_mm(
         a[0],
         b[0],
-        a_scales,
-        b_scales,
+        a[1],
+        b[1],
         grouped_layout,
         d,
         None,
         group_n,
         group_k,
-        scale_values=values,
         layout="end_offsets" if use_psum_layout else "row_indices",
         expected_m=expected_m_for_psum_layout or 0,
         row_alignment=_Alignment.value,
@@ -165,18 +160,16 @@ def m_grouped_fp8_gemm_nt_masked(
     """d[g, i] = a[g, i] @ b[g].T for i below masked_m[g]: a ([groups, m, k], ..), d [groups, m, n],
     masked_m int32 [groups]; expected_m, the rows of an average group, steers the choice of tiles."""
     group_n, group_k = _granularity(recipe, recipe_a, recipe_b, b[1])
-    a_scales, b_scales, values = layouts.pair_as_floats(a[1], b[1], ceil_div(a[0].shape[-1], group_k))
     grouped_block_scaled_mm(
         a[0],
         b[0],
-        a_scales,
-        b_scales,
+        a[1],
+        b[1],
         masked_m,
         d,
         None,
         group_n,
         group_k,
-        scale_values=values,
         layout="masked",
         expected_m=expected_m,
         m_policy=_policy(compiled_dims),
