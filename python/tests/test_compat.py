@@ -35,6 +35,7 @@ SIGNATURES = {
     "out_dtype",
     flashinfer.gemm_fp8_nt_groupwise: "a b a_scale b_scale scale_major_mode mma_sm scale_granularity_mnk out "
     "out_dtype backend",
+    flashinfer.fp8_blockscale_gemm_sm90: "input weight input_scale weight_scale out out_dtype",
     flashinfer.group_gemm_fp8_nt_groupwise: "a b a_scale b_scale m_indptr scale_granularity_mnk scale_major_mode "
     "mma_sm out out_dtype",
 }
@@ -86,6 +87,15 @@ def test_flashinfer_repeats_block_scales_of_a(rng: np.random.Generator) -> None:
     p.a_scales[:] = p.a_scales[:1]
     out = flashinfer.gemm_fp8_nt_blockscaled(p.a, p.b, p.a_scales[:1], p.b_scales, "K")
     assert_close(out, p)
+
+
+def test_flashinfer_quantises_an_input_that_is_not_fp8(rng: np.random.Generator, p: Product) -> None:
+    assert_close(flashinfer.fp8_blockscale_gemm_sm90(p.a, p.b, p.a_scales, p.b_scales), p)
+    x = rng.standard_normal(p.a.shape).astype(ml_dtypes.bfloat16)
+    p.a, p.a_scales = jitgemm.per_token_cast_to_fp8(x)
+    assert_close(flashinfer.fp8_blockscale_gemm_sm90(x, p.b, weight_scale=p.b_scales), p)
+    with pytest.raises(jitgemm.Unsupported, match="weight_scale"):
+        flashinfer.fp8_blockscale_gemm_sm90(x, x)
 
 
 @pytest.mark.parametrize(
