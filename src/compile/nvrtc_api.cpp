@@ -17,6 +17,12 @@ std::vector<std::string> candidate_names(const std::string& path) {
           "libnvrtc.so"};
 }
 
+std::string builtins_beside(const std::string& nvrtc, int major, int minor) {
+  const size_t slash = nvrtc.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : nvrtc.substr(0, slash + 1);
+  return fmt::format("{}libnvrtc-builtins.so.{}.{}", folder, major, minor);
+}
+
 template <typename Function>
 bool resolve(const DynamicLibrary& library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(library.find(name));
@@ -55,6 +61,10 @@ Result<NvrtcApi> NvrtcApi::open(const std::string& path) {
     return Status(StatusCode::kNoCompiler, library->path() + " does not tell its version");
   }
   api.path = library->path();
+  // At its first compilation NVRTC opens its built-ins by their bare name. A Python package has
+  // them beside NVRTC, where the loader does not look; but what is open already it finds by name.
+  // Where they lie elsewhere, NVRTC finds them or says so itself.
+  static_cast<void>(DynamicLibrary::open({builtins_beside(api.path, api.major, api.minor)}));
   return api;
 }
 
