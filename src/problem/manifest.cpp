@@ -20,9 +20,10 @@ using Json = nlohmann::json;
 
 constexpr int kSchema = 1;
 constexpr std::string_view kOperation = "block_scaled_mm";
+constexpr std::string_view kGroupedOperation = "group_gemm_fp8_nt_groupwise";
 constexpr size_t kMaxEntries = 100'000;
 
-constexpr std::array<std::string_view, 15> kEntryFields = {
+constexpr std::array<std::string_view, 20> kEntryFields = {
     "op",
     "m",
     "n",
@@ -38,6 +39,11 @@ constexpr std::array<std::string_view, 15> kEntryFields = {
     "b_scale_major",
     "m_policy",
     "archs",
+    "layout",
+    "groups",
+    "expected_m",
+    "row_alignment",
+    "zero_ungrouped",
 };
 
 // A value as an error message shows it.
@@ -116,6 +122,43 @@ Status read_dtype(const Fields& fields, std::string_view field, std::string_view
   return read_choice(fields, field, expected, choices, target);
 }
 
+Status read_flag(const Fields& fields, std::string_view field, bool& target) {
+  const Json* value = fields.find(field);
+  if (value == nullptr) return ok_status();
+  if (!value->is_boolean()) return bad_field(field, "true or false", *value);
+  target = value->get<bool>();
+  return ok_status();
+}
+
+Status read_grouping(const Fields& fields, Grouping& grouping) {
+  JITGEMM_TRY(fields.require("layout").error());
+  std::vector<std::pair<std::string_view, GroupLayout>> layouts;
+  for (const GroupLayout layout : {GroupLayout::kRowIndices, GroupLayout::kEndOffsets,
+                                   GroupLayout::kRowPointers, GroupLayout::kMasked}) {
+    layouts.emplace_back(group_layout_name(layout), layout);
+  }
+  JITGEMM_TRY(read_choice(fields, "layout", "row_indices, end_offsets, row_pointers or masked",
+                          layouts, grouping.layout));
+  constexpr int64_t kGreatest = std::numeric_limits<int32_t>::max();
+  JITGEMM_ASSIGN(const Json* groups, fields.require("groups"));
+  JITGEMM_ASSIGN(grouping.groups, to_integer("groups", *groups, kGreatest));
+  if (const Json* expected = fields.find("expected_m")) {
+    JITGEMM_ASSIGN(grouping.expected_m, to_integer("expected_m", *expected, kGreatest));
+  }
+  JITGEMM_TRY(read_integer(fields, "row_alignment", false, grouping.row_alignment));
+  return read_flag(fields, "zero_ungrouped", grouping.zero_ungrouped);
+}
+
+// What only grouped entries may have.
+Status refuse_grouping(const Fields& fields) {
+  for (const std::string_view field :
+       {"layout", "groups", "expected_m", "row_alignment", "zero_ungrouped"}) {
+    if (fields.find(field) == nullptr) continue;
+    return corrupt_data(fmt::format("field '{}' is for \"{}\"", field, kGroupedOperation));
+  }
+  return ok_status();
+}
+
 Status read_m(const Fields& fields, ManifestEntry& entry) {
   constexpr int64_t kGreatest = std::numeric_limits<int32_t>::max();
   JITGEMM_ASSIGN(const Json* value, fields.require("m"));
@@ -165,10 +208,15 @@ Status read_entry(const Json& object, const Json& defaults, ManifestEntry& entry
   JITGEMM_TRY(check_fields(object, /*named=*/true));
   const Fields fields(object, defaults);
   JITGEMM_ASSIGN(const Json* operation, fields.require("op"));
-  if (*operation != kOperation) {
-    return bad_field("op", fmt::format("\"{}\"", kOperation), *operation);
-  }
   GemmProblem& p = entry.problem;
+  if (*operation == kGroupedOperation) {
+    JITGEMM_TRY(read_grouping(fields, p.grouping));
+  } else if (*operation == kOperation) {
+    JITGEMM_TRY(refuse_grouping(fields));
+  } else {
+    return bad_field("op", fmt::format("\"{}\" or \"{}\"", kOperation, kGroupedOperation),
+                     *operation);
+  }
   JITGEMM_TRY(read_m(fields, entry));
   JITGEMM_TRY(read_integer(fields, "n", true, p.n));
   JITGEMM_TRY(read_integer(fields, "k", true, p.k));
@@ -190,10 +238,12 @@ Status read_entry(const Json& object, const Json& defaults, ManifestEntry& entry
       p.scale_values));
   const std::vector<std::pair<std::string_view, ScaleMajor>> majors = {
       {"row",    ScaleMajor::kRow   },
-      {"column", ScaleMajor::kColumn}
+      {"column", ScaleMajor::kColumn},
+      {"packed", ScaleMajor::kPacked}
   };
-  JITGEMM_TRY(read_choice(fields, "a_scale_major", "row or column", majors, p.a_scale_major));
-  JITGEMM_TRY(read_choice(fields, "b_scale_major", "row or column", majors, p.b_scale_major));
+  const std::string_view expected_major = "row, column or packed";
+  JITGEMM_TRY(read_choice(fields, "a_scale_major", expected_major, majors, p.a_scale_major));
+  JITGEMM_TRY(read_choice(fields, "b_scale_major", expected_major, majors, p.b_scale_major));
   JITGEMM_TRY(read_choice<MPolicy>(
       fields, "m_policy", "exact, class or any",
       {

@@ -33,6 +33,18 @@ struct Work {
 // for kExact.
 std::vector<int64_t> planned_ms(const ManifestEntry& entry) {
   std::vector<int64_t> ms;
+  const Grouping& grouping = entry.problem.grouping;
+  if (grouping.grouped()) {
+    // Tiles follow the rows of a group; a kernel never holds m.
+    if (grouping.expected_m != 0 || entry.problem.m_policy == MPolicy::kAny) return {entry.m_last};
+    const int64_t each = grouping.separate_rows() ? 1 : grouping.groups;
+    for (int64_t rows = (entry.m_first + each - 1) / each; rows * each <= entry.m_last;) {
+      if (rows > 0) ms.push_back(rows * each);
+      rows = rows < 256 ? rows + 1 : m_class_bound(rows) + 1;
+    }
+    if (ms.empty() || ms.back() != entry.m_last) ms.push_back(entry.m_last);
+    return ms;
+  }
   for (int64_t m = entry.m_first; m <= entry.m_last;) {
     ms.push_back(m);
     if (entry.problem.m_policy == MPolicy::kAny) break;

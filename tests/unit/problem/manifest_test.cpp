@@ -67,40 +67,69 @@ TEST(Manifest, ThePolicyFollowsTheFormOfMUnlessStated) {
   }
 }
 
+TEST(Manifest, GroupedEntriesHaveALayoutAndGroups) {
+  const auto manifest = parse_manifest(with_entry(
+      R"({"name":"x","op":"group_gemm_fp8_nt_groupwise","m":[1,4096],"layout":"row_indices",)"
+      R"("groups":7,"expected_m":9,"row_alignment":16,"zero_ungrouped":true})",
+      kDefaults));
+  ASSERT_TRUE(manifest) << manifest.error().to_string();
+  const Grouping& grouping = manifest->entries[0].problem.grouping;
+  EXPECT_EQ(grouping.layout, GroupLayout::kRowIndices);
+  EXPECT_EQ(grouping.groups, 7);
+  EXPECT_EQ(grouping.expected_m, 9);
+  EXPECT_EQ(grouping.row_alignment, 16);
+  EXPECT_TRUE(grouping.zero_ungrouped);
+}
+
 TEST(Manifest, EachBadFieldIsNamedWithItsEntry) {
   struct Case {
     const char* fields;
     const char* message;
   };
   const Case cases[] = {
-      {R"("m":-1)",                            "field 'm': expected an integer from 0"              },
-      {R"("m":1.5)",                           "field 'm': expected an integer"                     },
-      {R"("m":"7")",                           "field 'm': expected an integer"                     },
-      {R"("m":[1])",                           "field 'm': expected an integer, or [first, last]"   },
-      {R"("m":[9,1])",                         "field 'm': expected first <= last"                  },
-      {R"("m":[1,"x"])",                       "field 'm': expected an integer"                     },
-      {R"("m":99999999999)",                   "field 'm': expected an integer from 0 to 2147483647"},
-      {R"("k":2)",                             "field 'm' is missing"                               },
-      {R"("m":1,"n":0)",                       "n: expected 1"                                      },
-      {R"("m":1,"n":null)",                    "field 'n': expected an integer"                     },
-      {R"("m":1,"group_n":0)",                 "group_n: expected at least 1"                       },
-      {R"("m":1,"group_k":48)",                "group_k: supported are the multiples of 32"         },
-      {R"("m":1,"group_k":4294967296)",        "field 'group_k': expected an integer from 0"        },
-      {R"("m":1,"a_dtype":"F16")",             "field 'a_dtype': expected F8_E4M3 or F8_E5M2"       },
-      {R"("m":1,"b_dtype":"f8_e4m3")",         "field 'b_dtype'"                                    },
-      {R"("m":1,"scale_dtype":"BF16")",        "field 'scale_dtype': expected F32 or F8_E8M0"       },
-      {R"("m":1,"out_dtype":1)",               "field 'out_dtype': expected F32, BF16 or F16"       },
-      {R"("m":1,"scale_values":"two")",        "field 'scale_values': expected any or pow2"         },
-      {R"("m":1,"a_scale_major":"x")",         "field 'a_scale_major'"                              },
-      {R"("m":1,"b_scale_major":0)",           "field 'b_scale_major'"                              },
-      {R"("m":1,"m_policy":"most")",           "field 'm_policy': expected exact, class or any"     },
-      {R"("m":1,"archs":[])",                  "field 'archs'"                                      },
-      {R"("m":1,"archs":"sm_90a")",            "field 'archs'"                                      },
-      {R"("m":1,"archs":[90])",                "field 'archs'"                                      },
-      {R"("m":1,"archs":["sm_80"])",           "field 'archs'"                                      },
-      {R"("m":1,"archs":["sm_90a","sm_90a"])", "each target once"                                   },
-      {R"("m":1,"op":"other")",                "field 'op': expected \"block_scaled_mm\""           },
-      {R"("m":1,"group_m":1)",                 "unknown field 'group_m'"                            },
+      {R"("m":-1)",                                                                                        "field 'm': expected an integer from 0"                },
+      {R"("m":1.5)",                                                                                       "field 'm': expected an integer"                       },
+      {R"("m":"7")",                                                                                       "field 'm': expected an integer"                       },
+      {R"("m":[1])",                                                                                       "field 'm': expected an integer, or [first, last]"     },
+      {R"("m":[9,1])",                                                                                     "field 'm': expected first <= last"                    },
+      {R"("m":[1,"x"])",                                                                                   "field 'm': expected an integer"                       },
+      {R"("m":99999999999)",                                                                               "field 'm': expected an integer from 0 to 2147483647"  },
+      {R"("k":2)",                                                                                         "field 'm' is missing"                                 },
+      {R"("m":1,"n":0)",                                                                                   "n: expected 1"                                        },
+      {R"("m":1,"n":null)",                                                                                "field 'n': expected an integer"                       },
+      {R"("m":1,"group_n":0)",                                                                             "group_n: expected at least 1"                         },
+      {R"("m":1,"group_k":48)",                                                                            "group_k: supported are the multiples of 32"           },
+      {R"("m":1,"group_k":4294967296)",                                                                    "field 'group_k': expected an integer from 0"          },
+      {R"("m":1,"a_dtype":"F16")",                                                                         "field 'a_dtype': expected F8_E4M3 or F8_E5M2"         },
+      {R"("m":1,"b_dtype":"f8_e4m3")",                                                                     "field 'b_dtype'"                                      },
+      {R"("m":1,"scale_dtype":"BF16")",                                                                    "field 'scale_dtype': expected F32 or F8_E8M0"         },
+      {R"("m":1,"out_dtype":1)",                                                                           "field 'out_dtype': expected F32, BF16 or F16"         },
+      {R"("m":1,"scale_values":"two")",                                                                    "field 'scale_values': expected any or pow2"           },
+      {R"("m":1,"a_scale_major":"x")",                                                                     "field 'a_scale_major'"                                },
+      {R"("m":1,"b_scale_major":0)",                                                                       "field 'b_scale_major'"                                },
+      {R"("m":1,"m_policy":"most")",                                                                       "field 'm_policy': expected exact, class or any"       },
+      {R"("m":1,"archs":[])",                                                                              "field 'archs'"                                        },
+      {R"("m":1,"archs":"sm_90a")",                                                                        "field 'archs'"                                        },
+      {R"("m":1,"archs":[90])",                                                                            "field 'archs'"                                        },
+      {R"("m":1,"archs":["sm_80"])",                                                                       "field 'archs'"                                        },
+      {R"("m":1,"archs":["sm_90a","sm_90a"])",                                                             "each target once"                                     },
+      {R"("m":1,"op":"other")",                                                                            "field 'op': expected \"block_scaled_mm\" or"          },
+      {R"("m":1,"groups":4)",                                                                              "field 'groups' is for \"group_gemm_fp8_nt_groupwise\""},
+      {R"("m":1,"layout":"masked")",                                                                       "field 'layout' is for"                                },
+      {R"("m":1,"op":"group_gemm_fp8_nt_groupwise")",                                                      "field 'layout' is missing"                            },
+      {R"("m":1,"op":"group_gemm_fp8_nt_groupwise","layout":"masked")",
+       "field 'groups' is missing"                                                                                                                                },
+      {R"("m":1,"op":"group_gemm_fp8_nt_groupwise","layout":"rows","groups":4)",
+       "field 'layout': expected row_indices"                                                                                                                     },
+      {R"("m":1,"op":"group_gemm_fp8_nt_groupwise","layout":"masked","groups":0)",
+       "groups: expected 1"                                                                                                                                       },
+      {R"("m":1,"op":"group_gemm_fp8_nt_groupwise","layout":"masked","groups":4,"expected_m":-1)",
+       "field 'expected_m'"                                                                                                                                       },
+      {R"("m":1,"op":"group_gemm_fp8_nt_groupwise","layout":"masked","groups":4,"row_alignment":8)",
+       "row_alignment: expected 0"                                                                                                                                },
+      {R"("m":1,"op":"group_gemm_fp8_nt_groupwise","layout":"row_indices","groups":4,"zero_ungrouped":1)",
+       "field 'zero_ungrouped': expected true or false"                                                                                                           },
+      {R"("m":1,"group_m":1)",                                                                             "unknown field 'group_m'"                              },
   };
   for (const Case& c : cases) {
     const auto manifest =
@@ -165,7 +194,8 @@ TEST(Manifest, EveryShippedFileParses) {
       {"deepseek_v3",          8 },
       {"qwen3",                12},
       {"llama4",               6 },
-      {"gpt_oss_like",         4 }
+      {"gpt_oss_like",         4 },
+      {"moe_experts",          8 }
   };
   EXPECT_EQ(counts, expected);
 }
