@@ -327,6 +327,10 @@ JITGEMM_API jitgemm_status jitgemm_gemm_check_scales(const jitgemm_operation* op
  * that is no group is taken as -1, a bound outside of [0, m] as the nearest in it: nothing is ever
  * read or written out of bounds, whatever the integers are. A group without rows costs nothing.
  *
+ * Operands of 16 bits, both F16 or both BF16, have no scales: out is the plain product, summed by
+ * the tensor core in fp32. Their a_scales and b_scales are NULL, and what a problem says of scales
+ * does not matter.
+ *
  * Rounding is that of block_scaled_mm. A row's bits depend on neither its place nor other rows,
  * unless the plan says that it splits k.
  */
@@ -355,8 +359,8 @@ typedef struct jitgemm_grouped_gemm_problem {
   int64_t a_scale_group_stride; /* MASKED: elements between groups of a_scales; 0: dense */
   int64_t b_scale_group_stride; /* elements between groups of b_scales; 0: dense */
   int32_t layout;               /* JITGEMM_GROUPS_* */
-  jitgemm_dtype a_dtype;        /* F8_E4M3 (default) or F8_E5M2 */
-  jitgemm_dtype b_dtype;        /* F8_E4M3 (default) or F8_E5M2 */
+  jitgemm_dtype a_dtype;        /* F8_E4M3 (default), F8_E5M2, or F16 or BF16 without scales */
+  jitgemm_dtype b_dtype;        /* F8_E4M3 (default) or F8_E5M2; a_dtype, if that is F16 or BF16 */
   jitgemm_dtype scale_dtype;    /* F32 (default) or F8_E8M0, for both operands */
   jitgemm_dtype out_dtype;      /* BF16 (default), F16 or F32 */
   int32_t group_n;              /* rows of b that share a scale; 0 is 128 */

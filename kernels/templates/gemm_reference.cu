@@ -26,6 +26,9 @@ __device__ __forceinline__ float load_scale(const void* scales, long long index)
 
 extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
     jitgemm_kernel(const __grid_constant__ GemmParams p) {
+  if constexpr (Spec::kArch >= 90) {
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+  }
   const int m = Spec::kM > 0 ? Spec::kM : p.m;
   const int thread = static_cast<int>(threadIdx.x);
   const int column = static_cast<int>(blockIdx.x) * Spec::kTileN + thread % Spec::kTileN;

@@ -352,6 +352,7 @@ __device__ __forceinline__ void run(const GemmParams& p) {
     tcgen05::relinquish_alloc_permit<Geometry::kPair>();
   }
   sync_all();
+  wait_for_predecessor();
   const Walk walk(p, rank);
   const StepRange range = step_range(rank);
   if (warp >= kFirstEpilogueWarp && warp < Roles::kFirstFeedWarp) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block-scaled FP8 product on SM100 with power-of-two scales, applied by the tensor core.
+// Products on SM100 that the tensor core sums over all of K: FP8 with power-of-two scales, which it
+// applies itself, or 16-bit operands without scales.
 //
 // kind::mxf8f6f4 takes one UE8M0 scale per row and 32 elements of K. Two warps turn the operands'
 // scales (F8_E8M0, or fp32 that the caller declares to be powers of two: the exponent is taken)
@@ -23,7 +24,8 @@ struct Scaled {
   // (PTX ISA 9.7.16.10.7, scale_vec::1X). Every stage has its own columns, so that a copy never
   // meets a matrix instruction that still reads the ones before.
   static constexpr int kColumnScaleBlocks = ceil_div(Geometry::kColumns, 128);
-  static constexpr int kScaleBlocks = 1 + kColumnScaleBlocks;
+  static constexpr bool kScaled = Spec::kScaled != 0;
+  static constexpr int kScaleBlocks = kScaled ? 1 + kColumnScaleBlocks : 0;
   static constexpr int kScaleBlockBytes = 512;
   static constexpr int kScaleBlockColumns = 4;
   static constexpr int kScaleColumns = kAccumulators * kAccumulatorStride;
@@ -56,7 +58,7 @@ struct Scaled {
       kWorkRing + (Geometry::kGrouped ? static_cast<int>(WorkRing::kBytes) : 0);
   static_assert(kSharedBytes == Spec::kSharedBytes, "the planner's sum differs from the kernel's");
 
-  static constexpr int kScaleWarps = 2;
+  static constexpr int kScaleWarps = kScaled ? 2 : 0;
 };
 
 // One thread of the MMA warp; in a pair, the leader's only.
@@ -98,7 +100,16 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
       unsigned long long column_tile = tcgen05::operand_descriptor(stages.column_tile(stage.stage));
 #pragma unroll
       for (int i = 0; i < Geometry::kStepsPerStage; ++i) {
-        if (step + i < range.end) {
+        if (!Scaled::kScaled && step + i < range.end) {
+          constexpr unsigned kDescriptor = tcgen05::f8f6f4_descriptor(
+              Geometry::kTypeLane - kF16Operand, Geometry::kTypeColumn - kF16Operand,
+              Geometry::kLanes * Geometry::kPair, Geometry::kColumns);
+          tcgen05::mma_f16<Geometry::kPair>(d, lane_tile, column_tile, kDescriptor,
+                                            step + i != range.begin);
+          lane_tile += tcgen05::kDescriptorStepPer32Bytes;
+          column_tile += tcgen05::kDescriptorStepPer32Bytes;
+        }
+        if (Scaled::kScaled && step + i < range.end) {
           const unsigned descriptor = tcgen05::mxf8f6f4_descriptor(
               Geometry::kTypeLane, Geometry::kTypeColumn, Geometry::kLanes * Geometry::kPair,
               Geometry::kColumns, i);
@@ -375,6 +386,7 @@ __device__ __forceinline__ void run(const GemmParams& p) {
     tcgen05::relinquish_alloc_permit<Geometry::kPair>();
   }
   sync_all();
+  wait_for_predecessor();
 
   const Walk walk(p, rank);
   const StepRange range = step_range(rank);
@@ -386,19 +398,22 @@ __device__ __forceinline__ void run(const GemmParams& p) {
     }
   } else if (warp == kMmaWarp) {
     if ((Geometry::kPair == 1 || rank == 0) && elect_one()) multiply(stages, shared, walk, range);
-  } else if (warp == kScaleWarp || warp == kSpareWarp) {
-    const ScaleSource<Spec::kPackedA != 0> a = {p.a_scales, p.a_scale_stride_m, p.a_scale_stride_k,
-                                                p.a_scale_group_stride, 1};
-    const ScaleSource<Spec::kPackedB != 0> b = {p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k,
-                                                p.b_scale_group_stride, Spec::kGroupN};
-    const SharedAddress words = shared + Scaled::kScales;
-    if constexpr (Geometry::kSwap) {
-      write_scales(b, a, stages, words, walk, range, warp - kScaleWarp, lane);
-    } else {
-      write_scales(a, b, stages, words, walk, range, warp - kScaleWarp, lane);
-    }
   } else if (warp == Roles::kScheduleWarp) {
     if constexpr (Geometry::kGrouped) schedule(p, stages.work, lane);
+  } else if (warp == kScaleWarp || warp == kSpareWarp) {
+    if constexpr (Scaled::kScaled) {
+      const ScaleSource<Spec::kPackedA != 0> a = {p.a_scales, p.a_scale_stride_m,
+                                                  p.a_scale_stride_k, p.a_scale_group_stride, 1};
+      const ScaleSource<Spec::kPackedB != 0> b = {p.b_scales, p.b_scale_stride_n,
+                                                  p.b_scale_stride_k, p.b_scale_group_stride,
+                                                  Spec::kGroupN};
+      const SharedAddress words = shared + Scaled::kScales;
+      if constexpr (Geometry::kSwap) {
+        write_scales(b, a, stages, words, walk, range, warp - kScaleWarp, lane);
+      } else {
+        write_scales(a, b, stages, words, walk, range, warp - kScaleWarp, lane);
+      }
+    }
   } else {
     if constexpr (Roles::kAnyFeed) {
       produce_by_feed(p, stages, walk, range, warp - Roles::kFirstFeedWarp, lane);

@@ -27,7 +27,11 @@ __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& 
   }
   Tiles tiles(shared, walk);
   for (TileOrigin tile; tiles.next(tile);) {
-    multiply_tile(walk, tile, consumer, partial, acc);
+    if constexpr (Config::kScaled) {
+      multiply_tile(walk, tile, consumer, partial, acc);
+    } else {
+      multiply_unscaled(walk, tile, consumer, acc);
+    }
     if constexpr (Spec::kSplitK > 1) {
       named_barrier_sync(1, Config::kMathThreads);  // no warpgroup still reads the stages
       write_partials(shared, thread, acc);
@@ -71,6 +75,7 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
     mbarrier_init_fence();
   }
   __syncthreads();
+  wait_for_predecessor();
   if constexpr (Config::kMulticast) {
     cluster_sync();  // no CTA may reach barriers that its neighbour has not initialised
   }
@@ -85,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
     }
     const int role = warp - Config::kMathWarps;
     if (role == 3) {
-      produce_scales(shared, p, walk, lane);
+      if constexpr (Config::kScaled) produce_scales(shared, p, walk, lane);
     } else if (Config::kGrouped && role == Config::kScheduleRole) {
       if constexpr (Config::kGrouped) schedule(shared, p, lane);
     } else if constexpr (Config::kCopyFeed) {

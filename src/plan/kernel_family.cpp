@@ -7,13 +7,14 @@
 namespace jitgemm {
 namespace {
 
-constexpr std::array<KernelFamilyInfo, 5> kTable = {
+constexpr std::array<KernelFamilyInfo, 6> kTable = {
     {
      {KernelFamily::kReference, "reference", "gemm_reference.cu", 0},
      {KernelFamily::kSm90, "sm90", "gemm_sm90.cu", 9},
      {KernelFamily::kSm90Swap, "sm90_swap", "gemm_sm90.cu", 9},
      {KernelFamily::kSm100, "sm100", "gemm_sm100.cu", 10},
      {KernelFamily::kSm100Mx, "sm100_mx", "gemm_sm100_mx.cu", 10},
+     {KernelFamily::kSm100Plain, "sm100_plain", "gemm_sm100_mx.cu", 10},
      }
 };
 

@@ -12,11 +12,12 @@
 namespace jitgemm {
 
 enum class KernelFamily : int32_t {
-  kReference,  // one thread an output; any arch, any shape; chosen by override only
-  kSm90,       // TMA + wgmma, promotion per k-block
-  kSm90Swap,   // the same with the operands swapped: weights on the 64-row side, few tokens
-  kSm100,      // TMA + tcgen05, promotion per k-block
-  kSm100Mx,    // TMA + tcgen05 block-scaled: power-of-two scales in hardware
+  kReference,   // one thread an output; any arch, any shape; chosen by override only
+  kSm90,        // TMA + wgmma, promotion per k-block
+  kSm90Swap,    // the same with the operands swapped: weights on the 64-row side, few tokens
+  kSm100,       // TMA + tcgen05, promotion per k-block
+  kSm100Mx,     // TMA + tcgen05 block-scaled: power-of-two scales in hardware
+  kSm100Plain,  // TMA + tcgen05 for 16-bit operands without scales
 };
 
 struct KernelFamilyInfo {

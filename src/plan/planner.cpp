@@ -40,10 +40,27 @@ int64_t planned_m(const GemmProblem& problem) {
   return problem.m;
 }
 
+// What does not matter at its default, so that it makes no kernel of its own.
+GemmProblem without_unused(GemmProblem p) {
+  if (p.scaled()) return p;
+  const GemmProblem defaults;
+  p.scale_dtype = defaults.scale_dtype;
+  p.group_n = defaults.group_n;
+  p.group_k = defaults.group_k;
+  p.a_scale_major = defaults.a_scale_major;
+  p.b_scale_major = defaults.b_scale_major;
+  p.scale_values = defaults.scale_values;
+  p.a_scale_ld = 0;
+  p.b_scale_ld = 0;
+  p.grouping.a_scale_stride = 0;
+  p.grouping.b_scale_stride = 0;
+  return p;
+}
+
 // The feed of an operand of `groups` matrices, `stride` elements apart (0: dense). One tensor map
 // spans all of them, so they must be whole rows apart, and the map has 32-bit coordinates.
 Feed grouped_feed(const GemmProblem& p, int64_t ld, int64_t stride, int64_t groups, int64_t rows) {
-  const Feed feed = feed_for(std::gcd(ld, stride), p.alignment);
+  const Feed feed = feed_for(std::gcd(ld, stride) * p.operand_bytes(), p.alignment);
   if (feed != Feed::kTma || groups == 1) return feed;
   const int64_t group_rows = stride == 0 ? rows : stride / ld;
   const bool whole_rows = stride % ld == 0 && groups * group_rows <= INT32_MAX;
@@ -75,8 +92,11 @@ bool aligned_output_rows(const GemmProblem& p) {
 }
 
 Store store_for(const GemmProblem& p) {
-  return aligned_output_rows(p) && p.grouping.out_stride % p.ldo_or_dense() == 0 ? Store::kTma
-                                                                                 : Store::kDirect;
+  const Grouping& g = p.grouping;
+  const int64_t group_rows = g.out_stride == 0 ? p.m : g.out_stride / p.ldo_or_dense();
+  const bool one_map = !g.separate_rows() ||
+                       (g.out_stride % p.ldo_or_dense() == 0 && g.groups * group_rows <= INT32_MAX);
+  return aligned_output_rows(p) && one_map ? Store::kTma : Store::kDirect;
 }
 
 GroupLoad group_load(const PlannerInput& input) {
@@ -121,7 +141,7 @@ std::string group_reason(const PlannerInput& input, int tile_m) {
 Result<GemmPlan> plan_gemm(const GemmProblem& problem, const PlanRequest& request) {
   JITGEMM_TRY(validate(problem));
   const ArchInfo& arch = arch_info(problem.arch);
-  const PlannerInput input{problem, planned_m(problem),
+  const PlannerInput input{without_unused(problem), planned_m(problem),
                            request.sm_count > 0 ? request.sm_count : arch.default_sm_count,
                            request.overrides};
   const int major = arch.compute_capability / 10;

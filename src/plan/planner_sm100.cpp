@@ -119,7 +119,7 @@ int most_stages(const Choice& c, const PlannerInput& input) {
 
 // As the kernel splits K: whole stages and whole scale blocks, no CTA without work.
 bool split_fits(const GemmProblem& p, int split) {
-  const int64_t steps = ceil_div(p.k, kStep);
+  const int64_t steps = ceil_div(p.k_bytes(), kStep);
   const int64_t unit = std::lcm<int64_t>(kTileK / kStep, p.group_k / kStep);
   return split <= ceil_div(steps, unit);
 }
@@ -156,7 +156,7 @@ double estimate(const Choice& c, const Inputs& in) {
     const double per_column = scale_run(c, p.group_n) == 1 ? 1.5 : 1.0;
     stage = std::max(stage, std::min(blocks, 4.0) * columns * per_column / kTensorReadColumns);
   }
-  const double stages = static_cast<double>(ceil_div(ceil_div(p.k, kTileK), c.split));
+  const double stages = static_cast<double>(ceil_div(ceil_div(p.k_bytes(), kTileK), c.split));
   const double store = columns * (c.tma_store ? 2 : c.swap ? 3 : 6);
   double cycles = waves * stages * stage + (waves - 1) * 50 + kTileOverhead + store;
   // Without a second accumulator no product overlaps a tile's epilogue.
@@ -164,8 +164,8 @@ double estimate(const Choice& c, const Inputs& in) {
   if (c.split > 1) cycles += kSplitOverhead + columns * c.split * 2;
   // Weights and activations come from HBM once, whatever the tiles.
   const GroupLoad groups = group_load(in.input);
-  const double bytes = static_cast<double>(groups.groups) * static_cast<double>(p.n) * p.k +
-                       static_cast<double>(groups.rows) * p.k;
+  const double bytes = static_cast<double>(groups.groups) * static_cast<double>(p.n) * p.k_bytes() +
+                       static_cast<double>(groups.rows) * p.k_bytes();
   return std::max(cycles, bytes / (kHbmBytesPerCycle * in.input.sm_count) + kTileOverhead + store);
 }
 
@@ -228,12 +228,16 @@ std::vector<Choice> choices(KernelFamily family, const Inputs& in) {
 KernelFamily family_for(const PlannerInput& input) {
   if (input.overrides.family) return *input.overrides.family;
   const GemmProblem& p = input.problem;
+  if (!p.scaled()) return KernelFamily::kSm100Plain;
   return p.scale_dtype == DType::kF8E8M0 || p.scale_values == ScaleValues::kPowerOfTwo
              ? KernelFamily::kSm100Mx
              : KernelFamily::kSm100;
 }
 
 std::string family_reason(const Choice& c, const PlannerInput& input) {
+  if (c.family == KernelFamily::kSm100Plain) {
+    return "operands of 16 bits have no scales: the tensor core sums over all of k";
+  }
   if (c.family == KernelFamily::kSm100) {
     return "scales are arbitrary fp32: each scale block's sum leaves tensor memory and is promoted "
            "in fp32 registers, exactly as written";
@@ -320,7 +324,7 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
   // Who finds the tiles of groups: the control warp that is idle or, where none is, one more.
   int schedule_warp = -1;
   if (input.problem.grouping.grouped()) {
-    schedule_warp = c.family == KernelFamily::kSm100 ? kControlWarps - 1 : warps++;
+    schedule_warp = c.family != KernelFamily::kSm100Mx ? kControlWarps - 1 : warps++;
   }
   plan.threads = 32 * warps;
   plan.cluster = c.pair * c.split;
@@ -356,6 +360,11 @@ Inputs inputs_for(const PlannerInput& input) {
 // The hardware's scales are one byte; arbitrary fp32 scales need the other kernel, and bytes this
 // one.
 Status check_family(KernelFamily family, const GemmProblem& p) {
+  if (p.scaled() == (family == KernelFamily::kSm100Plain)) {
+    return unsupported(fmt::format("kernel: '{}' is for operands {} scales",
+                                   kernel_family_info(family).name,
+                                   p.scaled() ? "without" : "with"));
+  }
   if (family == KernelFamily::kSm100 && p.scale_dtype == DType::kF8E8M0) {
     return unsupported("kernel: 'sm100' takes F32 scales; F8_E8M0 is for 'sm100_mx'");
   }

@@ -96,9 +96,9 @@ struct Inputs {
 int64_t shared_bytes(const Choice& c, const GemmProblem& p) {
   const int row_group = c.swap ? p.group_n : 1;
   const int column_group = c.swap ? 1 : p.group_n;
-  const int row_scales = row_group % c.rows == 0 ? 1 : c.rows;
+  const int row_scales = !p.scaled() ? 0 : row_group % c.rows == 0 ? 1 : c.rows;
   const int common = std::gcd(c.group_columns(), column_group);
-  const int column_scales = c.columns / (common % 8 == 0 ? common : 1);
+  const int column_scales = !p.scaled() ? 0 : c.columns / (common % 8 == 0 ? common : 1);
   const int64_t slots = 1 + ceil_div(int64_t{c.stages} * kTileK, 4 * int64_t{p.group_k});
   return c.stages * (int64_t{c.rows + c.columns} * kTileK + 16) +
          slots * (16 * (row_scales + column_scales) + 16) +
@@ -140,15 +140,16 @@ double copy_time(Feed feed, double bytes) {
 
 double estimate(const Choice& c, const Inputs& in) {
   const GemmProblem& p = in.input.problem;
-  const double blocks = static_cast<double>(ceil_div(ceil_div(p.k, kTileK), c.split));
+  const double blocks = static_cast<double>(ceil_div(ceil_div(p.k_bytes(), kTileK), c.split));
   const double parts = std::max(1.0, static_cast<double>(kTileK) / p.group_k);
   const int common = std::gcd(c.group_columns(), c.swap ? 1 : p.group_n);
   const bool scaled_columns = common % 8 != 0;
   const double runs = scaled_columns ? c.group_columns() / 4.0 : c.group_columns() / common;
   // A warpgroup multiplies, waits and promotes in turn; several of them fill the tensor cores.
   const double promote =
-      (kPromoteColumn + (scaled_columns ? kScaledColumn : 0)) * c.group_columns() +
-      kScaleRun * runs + kChain + (c.warpgroup_columns > 1 ? kChainBeside : 0);
+      !p.scaled() ? 0
+                  : (kPromoteColumn + (scaled_columns ? kScaledColumn : 0)) * c.group_columns() +
+                        kScaleRun * runs + kChain + (c.warpgroup_columns > 1 ? kChainBeside : 0);
   const double chain = c.waves() * (2.0 * c.group_columns() + parts * promote) / kClock;
   double tensor = 0;
   if (c.warpgroups() > 1) {
@@ -167,7 +168,7 @@ double estimate(const Choice& c, const Inputs& in) {
   // Each operand comes from memory once at least.
   const GroupLoad groups = group_load(in.input);
   const double m = static_cast<double>(groups.rows);
-  const double memory = (static_cast<double>(groups.groups) * p.n * p.k + m * p.k +
+  const double memory = (static_cast<double>(groups.groups) * p.n * p.k_bytes() + m * p.k_bytes() +
                          m * p.n * dtype_info(p.out_dtype).bytes) /
                         kHbmBytes;
   const double longer = std::max(compute, memory);
@@ -215,7 +216,7 @@ std::vector<Choice> choices(const Inputs& in) {
       {{64, 1, 1}, {64, 1, 2}, {128, 2, 1}, {128, 1, 2}, {192, 3, 1}, {256, 2, 1}}
   };
   const bool tma = in.feed_a == Feed::kTma && in.feed_b == Feed::kTma;
-  const int64_t k_blocks = ceil_div(p.k, kTileK);
+  const int64_t k_blocks = ceil_div(p.k_bytes(), kTileK);
   std::vector<Choice> list;
   for (const bool swap : {false, true}) {
     if (swap && (p.batch_invariant || input.planned_m > kMaxSwapM)) continue;
@@ -276,7 +277,9 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
         "{} rows of a the side that is {} wide",
         in.input.planned_m, c.columns));
   }
-  if (p.scale_dtype == DType::kF8E8M0) {
+  if (!p.scaled()) {
+    reasons.push_back("operands of 16 bits have no scales: the tensor cores sum over all of k");
+  } else if (p.scale_dtype == DType::kF8E8M0) {
     reasons.push_back(
         "scales are F8_E8M0: they become fp32 on their way to shared memory, since Hopper's tensor "
         "cores take none");
@@ -353,7 +356,7 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
   // Weights that stay in L2 are walked whole for each band of rows, so that a is read once;
   // larger ones in bands.
   constexpr int64_t kResidentBytes = int64_t{24} << 20;
-  const bool resident = input.problem.n * input.problem.k <= kResidentBytes;
+  const bool resident = input.problem.n * input.problem.k_bytes() <= kResidentBytes;
   const int64_t column_units = c.swap ? in.units_m(c) : in.units_n(c);
   plan.extra_fields = {
       {"kSwap",             c.swap ? 1 : 0                },

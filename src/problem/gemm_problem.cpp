@@ -37,6 +37,29 @@ Status check_dtype(std::string_view name, DType dtype, bool accepted, std::strin
       fmt::format("{}: block_scaled_mm takes {}, found {}", name, takes, info->name));
 }
 
+bool is_wide_operand(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+// FP8 in any pairing or, in groups, two operands of one 16-bit type.
+Status check_operands(const GemmProblem& p) {
+  if (!p.grouping.grouped() || !(is_wide_operand(p.a_dtype) || is_wide_operand(p.b_dtype))) {
+    JITGEMM_TRY(check_dtype("a_dtype", p.a_dtype, is_fp8_operand(p.a_dtype), "F8_E4M3 or F8_E5M2"));
+    return check_dtype("b_dtype", p.b_dtype, is_fp8_operand(p.b_dtype), "F8_E4M3 or F8_E5M2");
+  }
+  JITGEMM_TRY(check_dtype("a_dtype", p.a_dtype, true, ""));
+  JITGEMM_TRY(check_dtype("b_dtype", p.b_dtype, true, ""));
+  if (p.a_dtype != p.b_dtype) {
+    return unsupported(fmt::format("b_dtype: expected {} like a_dtype, found {}",
+                                   dtype_info(p.a_dtype).name, dtype_info(p.b_dtype).name));
+  }
+  if (p.k > kMaxExtent / 2) {
+    return invalid_argument(
+        fmt::format("k: expected 1 to {} for operands of 16 bits, found {}", kMaxExtent / 2, p.k));
+  }
+  return ok_status();
+}
+
 template <typename Enum>
 Status check_enum(std::string_view name, Enum value, int32_t count) {
   const auto number = static_cast<int32_t>(value);
@@ -67,8 +90,7 @@ Status validate(const GemmProblem& p) {
   JITGEMM_TRY(check_extent("m", p.m, 0));
   JITGEMM_TRY(check_extent("n", p.n, 1));
   JITGEMM_TRY(check_extent("k", p.k, 1));
-  JITGEMM_TRY(check_dtype("a_dtype", p.a_dtype, is_fp8_operand(p.a_dtype), "F8_E4M3 or F8_E5M2"));
-  JITGEMM_TRY(check_dtype("b_dtype", p.b_dtype, is_fp8_operand(p.b_dtype), "F8_E4M3 or F8_E5M2"));
+  JITGEMM_TRY(check_operands(p));
   JITGEMM_TRY(check_dtype("scale_dtype", p.scale_dtype,
                           p.scale_dtype == DType::kF32 || p.scale_dtype == DType::kF8E8M0,
                           "F32 or F8_E8M0"));

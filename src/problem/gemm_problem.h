@@ -66,6 +66,11 @@ struct GemmProblem {
   // GroupLayout::kMasked, those that each group has room for.
   Grouping grouping;
 
+  // FP8 operands have scales; those of 16 bits have none, and nothing of the problem that speaks of
+  // scales matters.
+  bool scaled() const { return is_fp8_operand(a_dtype); }
+  int64_t operand_bytes() const { return scaled() ? 1 : 2; }
+  int64_t k_bytes() const { return k * operand_bytes(); }
   int64_t k_blocks() const { return (k + group_k - 1) / group_k; }
   int64_t n_blocks() const { return (n + group_n - 1) / group_n; }
   // The distances with 0 resolved.

@@ -53,6 +53,13 @@ Status check_pointer(const char* name, uint64_t address, uint64_t alignment) {
   return ok_status();
 }
 
+// Operands of 16 bits have no scales; an address given all the same is a mistake of the caller.
+Status check_absent(const char* name, uint64_t address) {
+  if (address == 0) return ok_status();
+  return invalid_argument(fmt::format(
+      "{}: expected NULL, since operands of 16 bits have no scales, found {:#x}", name, address));
+}
+
 struct ScaleStrides {
   int64_t a_row;
   int64_t a_block;
@@ -120,8 +127,13 @@ Status GemmOperation::check(const GemmArguments& arguments) const {
   JITGEMM_TRY(check_pointer("b", arguments.b, operand_alignment));
   const int64_t a_unit = scale_unit_bytes(p, p.a_scale_major);
   const int64_t b_unit = scale_unit_bytes(p, p.b_scale_major);
-  JITGEMM_TRY(check_pointer("a_scales", arguments.a_scales, static_cast<uint64_t>(a_unit)));
-  JITGEMM_TRY(check_pointer("b_scales", arguments.b_scales, static_cast<uint64_t>(b_unit)));
+  if (p.scaled()) {
+    JITGEMM_TRY(check_pointer("a_scales", arguments.a_scales, static_cast<uint64_t>(a_unit)));
+    JITGEMM_TRY(check_pointer("b_scales", arguments.b_scales, static_cast<uint64_t>(b_unit)));
+  } else {
+    JITGEMM_TRY(check_absent("a_scales", arguments.a_scales));
+    JITGEMM_TRY(check_absent("b_scales", arguments.b_scales));
+  }
   JITGEMM_TRY(check_pointer("out", arguments.out, std::max(operand_alignment, out_bytes)));
   if (p.grouping.grouped()) {
     JITGEMM_TRY(check_pointer("group_rows", arguments.group_rows, sizeof(int32_t)));
@@ -154,8 +166,8 @@ Status GemmOperation::check(const GemmArguments& arguments) const {
 Status GemmOperation::fill_groups(const GemmArguments& arguments, GemmParams& params) const {
   GemmProblem p = plan_.problem;
   p.m = arguments.m;
-  params.a_group_stride = p.a_group_stride();
-  params.b_group_stride = p.b_group_stride();
+  params.a_group_stride = p.a_group_stride() * p.operand_bytes();
+  params.b_group_stride = p.b_group_stride() * p.operand_bytes();
   params.out_group_stride = p.out_group_stride();
   params.a_scale_group_stride = p.a_scale_group_stride();
   params.b_scale_group_stride = p.b_scale_group_stride();
@@ -163,6 +175,14 @@ Status GemmOperation::fill_groups(const GemmArguments& arguments, GemmParams& pa
   params.a_group_rows = static_cast<int32_t>(params.a_group_stride / params.lda);
   params.b_group_rows = static_cast<int32_t>(params.b_group_stride / params.ldb);
   params.out_group_rows = static_cast<int32_t>(params.out_group_stride / params.ldo);
+  // Tensor maps have 32-bit coordinates; a larger m than the planned one may exceed them.
+  const int64_t groups = p.grouping.groups;
+  const bool too_many = (plan_.a_map.used && groups * params.a_group_rows > INT32_MAX) ||
+                        (plan_.out_map.used && groups * params.out_group_rows > INT32_MAX);
+  if (too_many) {
+    return unsupported(fmt::format(
+        "m: {} rows of each of {} groups are more than a tensor map spans", arguments.m, groups));
+  }
   params.group_rows = arguments.group_rows;
   params.invalid_count = arguments.invalid_count;
   return ok_status();
@@ -176,8 +196,9 @@ Status GemmOperation::fill(const GemmArguments& arguments, GemmParams& params) c
   params.b_scales = arguments.b_scales;
   params.out = arguments.out;
   params.workspace = arguments.workspace;
-  params.lda = p.lda_or_dense();
-  params.ldb = p.ldb_or_dense();
+  // Kernels count operands in bytes: for FP8, in elements.
+  params.lda = p.lda_or_dense() * p.operand_bytes();
+  params.ldb = p.ldb_or_dense() * p.operand_bytes();
   params.ldo = p.ldo_or_dense();
   const ScaleStrides strides = scale_strides(p, arguments.m);
   params.a_scale_stride_m = strides.a_row;
@@ -190,15 +211,15 @@ Status GemmOperation::fill(const GemmArguments& arguments, GemmParams& params) c
   if (p.grouping.grouped()) JITGEMM_TRY(fill_groups(arguments, params));
   if (plan_.a_map.used) {
     JITGEMM_TRY(
-        device_.encode(matrix_tensor_map(p.a_dtype, params.a,
+        device_.encode(matrix_tensor_map(DType::kF8E4M3, params.a,
                                          map_rows(arguments.m, row_groups, params.a_group_rows),
-                                         p.k, params.lda, plan_.a_map),
+                                         p.k_bytes(), params.lda, plan_.a_map),
                        params.a_map));
   }
   if (plan_.b_map.used) {
     JITGEMM_TRY(device_.encode(
-        matrix_tensor_map(p.b_dtype, params.b, map_rows(p.n, b_groups, params.b_group_rows), p.k,
-                          params.ldb, plan_.b_map),
+        matrix_tensor_map(DType::kF8E4M3, params.b, map_rows(p.n, b_groups, params.b_group_rows),
+                          p.k_bytes(), params.ldb, plan_.b_map),
         params.b_map));
   }
   if (plan_.out_map.used) {
@@ -230,10 +251,10 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
   };
   std::array<MemoryRange, 8> ranges = {
       {
-       whole(arguments.a, matrix_bytes(arguments.m, p.k, params.lda, 1), row_groups,
+       whole(arguments.a, matrix_bytes(arguments.m, p.k_bytes(), params.lda, 1), row_groups,
        params.a_group_stride, 1, false),
-       whole(arguments.b, matrix_bytes(p.n, p.k, params.ldb, 1), b_groups, params.b_group_stride,
-       1, false),
+       whole(arguments.b, matrix_bytes(p.n, p.k_bytes(), params.ldb, 1), b_groups,
+       params.b_group_stride, 1, false),
        whole(arguments.a_scales,
        scale_bytes(arguments.m, p.k_blocks(), p.a_scale_major,
        a_scale_stride(p, arguments.m), a_unit),
@@ -247,6 +268,10 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
        }
   };
   size_t range_count = 5;
+  if (!p.scaled()) {
+    ranges[2] = ranges[4];  // in place of scales
+    range_count = 3;
+  }
   if (plan_.workspace_bytes > 0) {
     ranges[range_count++] = {arguments.workspace, static_cast<uint64_t>(plan_.workspace_bytes),
                              true};
@@ -271,7 +296,7 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
 Status GemmOperation::check_power_of_two_scales(const GemmArguments& arguments) const {
   JITGEMM_TRY(check(arguments));
   const GemmProblem& p = plan_.problem;
-  if (p.scale_dtype == DType::kF8E8M0 || arguments.m == 0) return ok_status();
+  if (!p.scaled() || p.scale_dtype == DType::kF8E8M0 || arguments.m == 0) return ok_status();
   const ScaleStrides strides = scale_strides(p, arguments.m);
   GemmProblem at_launch = p;
   at_launch.m = arguments.m;

@@ -217,8 +217,10 @@ Result<GroupedCaseResult> run_grouped_case(Context& context, Device& device,
   GemmArguments arguments;
   arguments.a = buffers.a.address();
   arguments.b = buffers.b.address();
-  arguments.a_scales = buffers.a_scales.address();
-  arguments.b_scales = buffers.b_scales.address();
+  if (problem.scaled()) {
+    arguments.a_scales = buffers.a_scales.address();
+    arguments.b_scales = buffers.b_scales.address();
+  }
   arguments.out = buffers.out.address();
   arguments.group_rows = buffers.group_rows.address();
   if (problem.grouping.count_invalid) arguments.invalid_count = buffers.invalid_count.address();

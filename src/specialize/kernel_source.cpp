@@ -10,7 +10,12 @@ namespace {
 
 // The numbers that templates give to operand and output types (Spec::kTypeA, kTypeB, kOut).
 int operand_type_number(DType dtype) {
-  return dtype == DType::kF8E4M3 ? 0 : 1;
+  switch (dtype) {
+    case DType::kF8E4M3: return 0;
+    case DType::kF8E5M2: return 1;
+    case DType::kF16: return 2;
+    default: return 3;
+  }
 }
 
 int out_type_number(DType dtype) {
@@ -27,7 +32,8 @@ std::vector<SpecField> spec_fields(const GemmPlan& plan) {
       {"kArch",         arch_info(p.arch).compute_capability                           },
       {"kM",            m                                                              },
       {"kN",            p.n                                                            },
-      {"kK",            p.k                                                            },
+      {"kK",            p.k_bytes()                                                    }, // of one row of an operand
+      {"kScaled",       p.scaled() ? 1 : 0                                             },
       {"kGroupN",       p.group_n                                                      },
       {"kGroupK",       p.group_k                                                      },
       {"kTypeA",        operand_type_number(p.a_dtype)                                 },

@@ -12,6 +12,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -237,6 +238,32 @@ Status check_tensor(const HostTensor& tensor, const char* name, DType dtype, int
                   tensor.shape.size(), tensor.element_count()));
 }
 
+// Operands of 16 bits: small integers or normal values; scales are ones, for the reference alone.
+Result<HostTensor> wide_operand(std::string name, DType dtype, int64_t rows, int64_t cols,
+                                InputKind kind, uint64_t seed, uint32_t stream, int threads) {
+  if (kind != InputKind::kSmallIntegers) {
+    return make_normal_tensor(std::move(name), dtype, {rows, cols}, seed, stream, threads);
+  }
+  // Of 0 to 4, as fp16 and as bf16.
+  constexpr std::array<uint16_t, 5> kHalf = {0, 0x3c00, 0x4000, 0x4200, 0x4400};
+  constexpr std::array<uint16_t, 5> kBrain = {0, 0x3f80, 0x4000, 0x4040, 0x4080};
+  HostTensor tensor = make_host_tensor(std::move(name), dtype, {rows, cols});
+  const RandomStream random(seed, stream);
+  for (int64_t i = 0; i < rows * cols; ++i) {
+    const int32_t value = random.integer(static_cast<uint64_t>(i), -4, 4);
+    const auto size = static_cast<size_t>(std::abs(value));
+    const uint16_t code = dtype == DType::kF16 ? kHalf[size] : kBrain[size];
+    tensor.data<uint16_t>()[i] = static_cast<uint16_t>(code | (value < 0 ? 0x8000U : 0U));
+  }
+  return tensor;
+}
+
+HostTensor ones(std::string name, int64_t rows, int64_t cols) {
+  HostTensor tensor = make_host_tensor(std::move(name), DType::kF32, {rows, cols});
+  std::fill_n(tensor.data<float>(), rows * cols, 1.0F);
+  return tensor;
+}
+
 // Packed scales are bytes in words, which no view with two strides describes.
 void copy_scales(const HostTensor& source, ScaleMajor major, int64_t ld, const MatrixView& view,
                  std::vector<std::byte>& target) {
@@ -307,6 +334,15 @@ Result<BlockScaledTensors> make_block_scaled_tensors(const GemmProblem& problem,
   BlockScaledTensors t;
   t.group_n = problem.group_n;
   t.group_k = problem.group_k;
+  if (!problem.scaled()) {
+    JITGEMM_ASSIGN(t.a, wide_operand("a", problem.a_dtype, problem.m, problem.k, kind, seed,
+                                     kStreamA, threads));
+    JITGEMM_ASSIGN(t.b, wide_operand("b", problem.b_dtype, problem.n, problem.k, kind, seed,
+                                     kStreamB, threads));
+    t.a_scales = ones("a_scales", problem.m, problem.k_blocks());
+    t.b_scales = ones("b_scales", problem.n_blocks(), problem.k_blocks());
+    return t;
+  }
   if (kind == InputKind::kSeed || kind == InputKind::kAmax) {
     JITGEMM_ASSIGN(QuantizedMatrix a, quantized_normal("a", problem, problem.a_dtype, problem.m, 1,
                                                        false, seed, kStreamA, threads));

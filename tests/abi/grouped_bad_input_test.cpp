@@ -141,6 +141,18 @@ const ProblemCase kProblemCases[] = {
      kInvalid,                                                                                                                                                "a_scale_major: packed scales are words of four F8_E8M0 bytes, found scale_dtype F32"},
     {"packed fp32 scales of b",             kIndices,
      [](P& p) { p.b_scale_major = JITGEMM_SCALE_MAJOR_PACKED; },                                                                                kInvalid,     "b_scale_major: packed"                                                              },
+    {"a_dtype of scales",                   kIndices,                    [](P& p) { p.a_dtype = JITGEMM_F8_E8M0; },                             kUnsupported,
+     "a_dtype: block_scaled_mm takes F8_E4M3 or F8_E5M2, found F8_E8M0"                                                                                                                                                                            },
+    {"a of 16 bits, b not",                 kIndices,                    [](P& p) { p.a_dtype = JITGEMM_BF16; },                                kUnsupported,
+     "b_dtype: expected BF16 like a_dtype, found F8_E4M3"                                                                                                                                                                                          },
+    {"b of other 16 bits",                  kIndices,
+     [](P& p) { p.a_dtype = JITGEMM_BF16, p.b_dtype = JITGEMM_F16; },                                                                           kUnsupported,
+     "b_dtype: expected BF16 like a_dtype, found F16"                                                                                                                                                                                              },
+    {"b no dtype beside 16 bits",           kIndices,                    [](P& p) { p.a_dtype = JITGEMM_BF16, p.b_dtype = 99; },
+     kInvalid,                                                                                                                                                "b_dtype: 99 is not a dtype"                                                         },
+    {"k too large for 16 bits",             kIndices,
+     [](P& p) { p.a_dtype = p.b_dtype = JITGEMM_BF16, p.k = 1073741312; },                                                                      kInvalid,
+     "k: expected 1 to 1073741311 for operands of 16 bits"                                                                                                                                                                                         },
     {"b too large",                         kIndices,                    [](P& p) { p.groups = 1 << 20, p.b_group_stride = int64_t{1} << 50; },
      kInvalid,                                                                                                                                                "b: expected at most"                                                                },
     {"b_scales too large",                  kIndices,
@@ -222,6 +234,22 @@ TEST_F(GroupedBadInput, ArgumentsAreRefused) {
     expect(jitgemm_grouped_gemm_launch(row.of_masked ? masked : indices, &arguments, nullptr),
            kInvalid, row.message, row.situation);
   }
+}
+
+TEST_F(GroupedBadInput, ScalesOf16BitOperandsAreRefused) {
+  P problem = grouped_problem(kIndices);
+  problem.a_dtype = problem.b_dtype = JITGEMM_BF16;
+  jitgemm_operation* operation = nullptr;
+  JITGEMM_ASSERT_OK(jitgemm_grouped_gemm_prepare(device, &problem, &operation));
+  A arguments = grouped_arguments(kM);
+  expect(jitgemm_grouped_gemm_launch(operation, &arguments, nullptr), kInvalid,
+         "a_scales: expected NULL, since operands of 16 bits have no scales", "a_scales");
+  arguments.a_scales = nullptr;
+  expect(jitgemm_grouped_gemm_launch(operation, &arguments, nullptr), kInvalid,
+         "b_scales: expected NULL, since operands of 16 bits have no scales", "b_scales");
+  arguments.b_scales = nullptr;
+  JITGEMM_ASSERT_OK(jitgemm_grouped_gemm_launch(operation, &arguments, nullptr));
+  jitgemm_operation_release(operation);
 }
 
 TEST_F(GroupedBadInput, GoodArgumentsAreLaunched) {

@@ -227,6 +227,42 @@ void add_shapes(std::vector<GroupedCase>& cases) {
   add("any_m", [](GroupedCase& c) { c.counts = {40, 0, 33}, c.policy = MPolicy::kAny; });
 }
 
+// Operands of 16 bits, without scales.
+void add_unscaled(std::vector<GroupedCase>& cases) {
+  const auto add = [&](std::string name, DType dtype, void (*change)(GroupedCase&)) {
+    cases.push_back(with(std::move(name), change));
+    cases.back().a = cases.back().b = dtype;
+  };
+  add("bf16_indices", DType::kBF16, [](GroupedCase& c) { c.counts = {37, 0, 5, 90}, c.k = 200; });
+  add("bf16_masked_few_rows", DType::kBF16, [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 20, c.counts = {4, 0, 20}, c.expected_m = 4, c.data = kUniform;
+    c.out = DType::kBF16;
+  });
+  add("f16_offsets", DType::kF16, [](GroupedCase& c) {
+    c.layout = kOffsets, c.counts = {3, 0, 5, 30}, c.data = kUniform, c.out = DType::kF16;
+  });
+  add("f16_padded", DType::kF16, [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 21, c.counts = {4, 0, 21}, c.padding = 16, c.k = 96;
+  });
+  add("bf16_rows_of_4_bytes", DType::kBF16, [](GroupedCase& c) {
+    c.counts = {40, 0, 33}, c.k = 202;
+  });
+  add("bf16_rows_of_2_bytes", DType::kBF16, [](GroupedCase& c) {
+    c.counts = {40, 0, 33}, c.k = 129, c.n = 77;
+  });
+  add("bf16_zeroed", DType::kBF16, [](GroupedCase& c) {
+    c.counts = {40, 0, 33}, c.alignment = 16, c.zero_ungrouped = true;
+  });
+  add("wide_bf16", DType::kBF16, [](GroupedCase& c) {
+    c.counts = {128, 37, 0, 5, 90}, c.n = 200, c.out = DType::kBF16;
+    c.sides = GroupedCase::Sides::kRows;
+  });
+  add("wide_f16_zeroed", DType::kF16, [](GroupedCase& c) {
+    c.counts = {100, 3, 0, 40}, c.alignment = 64, c.zero_ungrouped = true;
+    c.sides = GroupedCase::Sides::kRows;
+  });
+}
+
 // Wide tiles: their stores by TMA, and what replaces those at a group's end.
 void add_wide_tiles(std::vector<GroupedCase>& cases) {
   const auto add = [&](std::string name, void (*change)(GroupedCase&)) {
@@ -346,6 +382,7 @@ std::vector<GroupedCase> grouped_cases() {
   add_ranges(cases);
   add_shapes(cases);
   add_wide_tiles(cases);
+  add_unscaled(cases);
   return cases;
 }
 

@@ -3,7 +3,7 @@
 // no saturation, NaN and infinity kept. The numbering is that of Spec::kTypeA, kTypeB and kOut.
 #pragma once
 
-enum OperandType : int { kE4M3 = 0, kE5M2 = 1 };
+enum OperandType : int { kE4M3 = 0, kE5M2 = 1, kF16Operand = 2, kBF16Operand = 3 };
 enum OutputType : int { kF32 = 0, kBF16 = 1, kF16 = 2 };
 
 template <int kOutputType>

@@ -128,6 +128,13 @@ __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async;" ::: "memory");
 }
 
+// A launch with programmatic dependence may begin before its predecessor has ended: nothing that
+// predecessor wrote, or may still read, is touched before this (PTX ISA "griddepcontrol"). Any
+// other launch passes at once.
+__device__ __forceinline__ void wait_for_predecessor() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 // PTX ISA "barrier.sync": `threads` is a multiple of 32; barrier 0 is __syncthreads().
 __device__ __forceinline__ void named_barrier_sync(unsigned barrier, unsigned threads) {
   asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier), "r"(threads) : "memory");

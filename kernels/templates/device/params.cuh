@@ -13,13 +13,13 @@ struct GemmParams {
   TensorMap a_map;  // used where the operand is fed by TMA
   TensorMap b_map;
   TensorMap out_map;       // used where the tile is stored by TMA
-  const unsigned char* a;  // [m, k] codes, row stride lda
-  const unsigned char* b;  // [n, k] codes, row stride ldb
-  const void* a_scales;    // [m, ceil(k / group_k)]
+  const unsigned char* a;  // [m, k] as bytes, row stride lda
+  const unsigned char* b;  // [n, k] as bytes, row stride ldb
+  const void* a_scales;    // [m, ceil(k / group_k)]; none of 16-bit operands
   const void* b_scales;    // [ceil(n / group_n), ceil(k / group_k)]
   void* out;               // [m, n], row stride ldo
   void* workspace;
-  long long lda;  // all strides in elements
+  long long lda;  // strides of a and b in bytes, all others in elements
   long long ldb;
   long long ldo;
   long long a_scale_stride_m;
@@ -28,8 +28,8 @@ struct GemmParams {
   long long b_scale_stride_k;
   int m;
   int a_group_rows;  // the same as a_group_stride, in rows of the tensor map
-  // Grouped products only. Distances between the matrices of groups, in elements; those of a, out
-  // and a_scales are 0 where groups share all rows.
+  // Grouped products only. Distances between the matrices of groups, counted like strides; those of
+  // a, out and a_scales are 0 where groups share all rows.
   long long a_group_stride;
   long long b_group_stride;
   long long out_group_stride;

@@ -30,6 +30,7 @@ struct Config {
     kColumnType = kSwap ? Spec::kTypeA : Spec::kTypeB,
     kRowFeed = kSwap ? Spec::kFeedB : Spec::kFeedA,
     kColumnFeed = kSwap ? Spec::kFeedA : Spec::kFeedB,
+    kScaled = Spec::kScaled,                // 16-bit operands have no scales
     kRowGroup = kSwap ? Spec::kGroupN : 1,  // rows that share a scale
     kColumnGroup = kSwap ? 1 : Spec::kGroupN,
 
@@ -51,10 +52,12 @@ struct Config {
     // kColumnRun columns, the longest that never straddles a scale block; one a column if that is
     // shorter than the 8 columns of an accumulator block.
     kOneRowScale = kRowGroup % kRows == 0,
-    kRowScales = kOneRowScale ? 1 : kRows,
+    kRowScales = !kScaled       ? 0
+                 : kOneRowScale ? 1
+                                : kRows,
     kCommonRun = gcd(kGroupColumns, kColumnGroup),
     kColumnRun = kCommonRun % 8 == 0 ? kCommonRun : 1,
-    kColumnScales = kColumns / kColumnRun,
+    kColumnScales = !kScaled ? 0 : kColumns / kColumnRun,
     // Column scales that a math thread loads ahead into registers, while they are few: one a run,
     // or, where each column has its own, those of its two columns in each block of 8. 0: too many.
     kRuns = kGroupColumns / kColumnRun,
@@ -96,7 +99,7 @@ struct Config {
     kCopyFeed = kRowFeed != kFeedTma || kColumnFeed != kFeedTma,
     kCopyThreads = kGrouped ? 64 : 96,
     kScheduleRole = 2,
-    kWorkReaders = kMathWarps + 1 + (kCopyFeed ? kCopyThreads / 32 : 1),
+    kWorkReaders = kMathWarps + (kScaled ? 1 : 0) + (kCopyFeed ? kCopyThreads / 32 : 1),
     kFullArrivals = (kTmaBytes > 0 ? 1 : 0) + (kCopyFeed ? kCopyThreads : 0),
     kMulticast = Spec::kCluster > 1 && Spec::kShare != kShareNone,
     kEmptyArrivals = kMathWarps * (kMulticast ? Spec::kCluster : 1),
@@ -119,6 +122,7 @@ static_assert(Spec::kSplitK == 1 || (Spec::kSplitK == Spec::kCluster && Spec::kS
 static_assert(!Config::kTmaStore || (!Config::kSwap && Spec::kSplitK == 1 &&
                                      Config::kGroupColumns % Config::kStoreColumns == 0),
               "TMA stores whole boxes of a tile whose rows are those of the output");
+static_assert(Config::kScaled || Spec::kSplitK == 1, "16-bit operands do not split k");
 static_assert(!Config::kMulticast || !Config::kCopyFeed, "only TMA multicasts");
 static_assert(Spec::kSplitK == 1 || Config::kPartialBytes <= Config::kScaleRing,
               "partials fit over the stages");

@@ -160,6 +160,58 @@ struct Consumer {
   }
 };
 
+// 16-bit operands: the tensor core sums over all of k, and one stage's products run while the next
+// stage is waited for.
+__device__ __forceinline__ void multiply_unscaled(const Walk& walk, const TileOrigin& tile,
+                                                  Consumer& consumer, Accumulators& acc) {
+  using Mma = Wgmma<Config::kGroupColumns, Config::kRowType, Config::kColumnType>;
+#pragma unroll
+  for (int wave = 0; wave < Config::kWaves; ++wave) {
+#pragma unroll
+    for (int i = 0; i < Config::kRegisters; ++i) {
+      acc[wave][i] = 0.0f;
+    }
+  }
+  if (!has_operands(tile)) {
+    return;
+  }
+  int running = -1;
+  for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
+    const int stage = consumer.tiles.stage;
+    mbarrier_wait(consumer.shared.full(stage), consumer.tiles.phase);
+    const unsigned long long rows =
+        consumer.first_rows + static_cast<unsigned>(stage * (Config::kRowTileBytes / 16));
+    const unsigned long long columns =
+        consumer.first_columns + static_cast<unsigned>(stage * (Config::kColumnTileBytes / 16));
+    // The sums must be in their registers before the fence.
+#pragma unroll
+    for (int wave = 0; wave < Config::kWaves; ++wave) {
+      Mma::keep(acc[wave]);
+    }
+    wgmma_fence();
+#pragma unroll
+    for (int wave = 0; wave < Config::kWaves; ++wave) {
+#pragma unroll
+      for (int i = 0; i < Spec::kTileK / 32; ++i) {
+        Mma::run(acc[wave], rows + (64 * Spec::kTileK / 16) * wave + 2 * i, columns + 2 * i, true);
+      }
+    }
+    wgmma_commit();
+    if (running >= 0) {
+      wgmma_wait<1>();
+      consumer.release_tile(running);
+    }
+    running = stage;
+    consumer.tiles.next();
+  }
+  wgmma_wait<0>();
+#pragma unroll
+  for (int wave = 0; wave < Config::kWaves; ++wave) {
+    Mma::keep(acc[wave]);
+  }
+  consumer.release_tile(running);
+}
+
 __device__ __forceinline__ void multiply_tile(const Walk& walk, const TileOrigin& tile,
                                               Consumer& consumer,
                                               float (&partial)[Config::kRegisters],

@@ -87,8 +87,9 @@ __device__ __forceinline__ unsigned long long scale_descriptor(unsigned shared_a
   return kFixed | ((shared_address & 0x3FFFFu) >> 4);
 }
 
-// Instruction descriptor of kind::f8f6f4 with an fp32 accumulator (PTX ISA 9.7.16.4.2): bits 4-5
-// accumulator format (1 is F32), 7-9 and 10-12 formats of A and B (0 E4M3, 1 E5M2), 15 and 16 both
+// Instruction descriptor of kind::f8f6f4 or kind::f16 with an fp32 accumulator (PTX ISA
+// 9.7.16.4.2): bits 4-5 accumulator format (1 is F32), 7-9 and 10-12 formats of A and B (0 E4M3, 1
+// E5M2; of kind::f16: 0 F16, 1 BF16), 15 and 16 both
 // 0 for K-major, 17-22 N / 8, 24-28 M / 16.
 constexpr __device__ unsigned f8f6f4_descriptor(int type_a, int type_b, int m, int n) {
   return 1u << 4 | static_cast<unsigned>(type_a) << 7 | static_cast<unsigned>(type_b) << 10 |
@@ -116,6 +117,22 @@ __device__ __forceinline__ void mma_f8f6f4(unsigned d, unsigned long long a, uns
       ".reg .pred p;\n\t"
       "setp.ne.b32 p, %4, 0;\n\t"
       "tcgen05.mma.cta_group::%5.kind::f8f6f4 [%0], %1, %2, %3, p;\n\t"
+      "}"
+      :
+      : "r"(d), "l"(a), "l"(b), "r"(descriptor), "r"(static_cast<unsigned>(accumulate)),
+        "n"(kCtaGroup)
+      : "memory");
+}
+
+// The same for 16-bit operands; 16 elements of K.
+template <int kCtaGroup>
+__device__ __forceinline__ void mma_f16(unsigned d, unsigned long long a, unsigned long long b,
+                                        unsigned descriptor, bool accumulate) {
+  asm volatile(
+      "{\n\t"
+      ".reg .pred p;\n\t"
+      "setp.ne.b32 p, %4, 0;\n\t"
+      "tcgen05.mma.cta_group::%5.kind::f16 [%0], %1, %2, %3, p;\n\t"
       "}"
       :
       : "r"(d), "l"(a), "l"(b), "r"(descriptor), "r"(static_cast<unsigned>(accumulate)),

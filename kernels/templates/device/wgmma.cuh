@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hopper's warpgroup matrix product for FP8: D[64, N] (fp32 registers) = A[64, 32] * B[N, 32]^T (+
-// D), both operands in shared memory, K contiguous, 128-byte swizzle. Knows instructions, fences
-// and descriptors (PTX ISA 9.7.15 "wgmma"), nothing of pipelines or scales.
+// Hopper's warpgroup matrix product: D[64, N] (fp32 registers) = A[64, 32 bytes] * B[N, 32 bytes]^T
+// (+ D), both operands FP8 or of 16 bits in shared memory, K contiguous, 128-byte swizzle. Knows
+// instructions, fences and descriptors (PTX ISA 9.7.15 "wgmma"), nothing of pipelines or scales.
 #pragma once
 
 #include "device/convert.cuh"
@@ -40,6 +40,27 @@ struct WgmmaTypeName<kE4M3> {
 template <>
 struct WgmmaTypeName<kE5M2> {
   static constexpr char kText[] = "e5m2";
+};
+template <>
+struct WgmmaTypeName<kF16Operand> {
+  static constexpr char kText[] = "f16";
+};
+template <>
+struct WgmmaTypeName<kBF16Operand> {
+  static constexpr char kText[] = "bf16";
+};
+
+// How 32 bytes along K are spelt, and what only 16-bit types have: whether an operand is
+// transposed (PTX ISA 9.7.15.5.2).
+template <bool kWide>
+struct WgmmaForm {
+  static constexpr char kDepth[] = "k32";
+  static constexpr char kTransposes[] = "";
+};
+template <>
+struct WgmmaForm<true> {
+  static constexpr char kDepth[] = "k16";
+  static constexpr char kTransposes[] = ", 0, 0";
 };
 
 // Wgmma<N, type of A, type of B>::run(d, a, b, accumulate) issues one product; keep(d), after the
@@ -116,41 +137,43 @@ struct Wgmma;
 #define JITGEMM_D_32 JITGEMM_D_31 ", %124, %125, %126, %127"
 #define JITGEMM_R_32 JITGEMM_R_31, JITGEMM_R(31)
 
-#define JITGEMM_WGMMA(n, c, a, b, scale, type_a, type_b)                                     \
-  template <int kTypeA, int kTypeB>                                                          \
-  struct Wgmma<n, kTypeA, kTypeB> {                                                          \
-    static __device__ __forceinline__ void run(float (&d)[n / 2], unsigned long long desc_a, \
-                                               unsigned long long desc_b, bool accumulate) { \
-      asm volatile("{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, " scale               \
-                   ", 0;\n"                                                                  \
-                   "wgmma.mma_async.sync.aligned.m64n" #n "k32.f32." type_a "." type_b       \
-                   " {" JITGEMM_D_##c "}, " a ", " b ", accumulate, 1, 1;\n}\n"              \
-                   : JITGEMM_R_##c                                                           \
-                   : "l"(desc_a), "l"(desc_b), "r"(static_cast<int>(accumulate)),            \
-                     "C"(WgmmaTypeName<kTypeA>::kText), "C"(WgmmaTypeName<kTypeB>::kText));  \
-    }                                                                                        \
-    static __device__ __forceinline__ void keep(float (&d)[n / 2]) {                         \
-      asm volatile("" : JITGEMM_R_##c::"memory");                                            \
-    }                                                                                        \
+#define JITGEMM_WGMMA(n, c, a, b, scale, type_a, type_b, depth, transposes)                   \
+  template <int kTypeA, int kTypeB>                                                           \
+  struct Wgmma<n, kTypeA, kTypeB> {                                                           \
+    using Form = WgmmaForm<(kTypeA >= kF16Operand)>;                                          \
+    static __device__ __forceinline__ void run(float (&d)[n / 2], unsigned long long desc_a,  \
+                                               unsigned long long desc_b, bool accumulate) {  \
+      asm volatile("{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, " scale                \
+                   ", 0;\n"                                                                   \
+                   "wgmma.mma_async.sync.aligned.m64n" #n depth ".f32." type_a "." type_b     \
+                   " {" JITGEMM_D_##c "}, " a ", " b ", accumulate, 1, 1" transposes ";\n}\n" \
+                   : JITGEMM_R_##c                                                            \
+                   : "l"(desc_a), "l"(desc_b), "r"(static_cast<int>(accumulate)),             \
+                     "C"(WgmmaTypeName<kTypeA>::kText), "C"(WgmmaTypeName<kTypeB>::kText),    \
+                     "C"(Form::kDepth), "C"(Form::kTransposes));                              \
+    }                                                                                         \
+    static __device__ __forceinline__ void keep(float (&d)[n / 2]) {                          \
+      asm volatile("" : JITGEMM_R_##c::"memory");                                             \
+    }                                                                                         \
   };
 
-JITGEMM_WGMMA(8, 1, "%4", "%5", "%6", "%7", "%8")
-JITGEMM_WGMMA(16, 2, "%8", "%9", "%10", "%11", "%12")
-JITGEMM_WGMMA(24, 3, "%12", "%13", "%14", "%15", "%16")
-JITGEMM_WGMMA(32, 4, "%16", "%17", "%18", "%19", "%20")
-JITGEMM_WGMMA(40, 5, "%20", "%21", "%22", "%23", "%24")
-JITGEMM_WGMMA(48, 6, "%24", "%25", "%26", "%27", "%28")
-JITGEMM_WGMMA(56, 7, "%28", "%29", "%30", "%31", "%32")
-JITGEMM_WGMMA(64, 8, "%32", "%33", "%34", "%35", "%36")
-JITGEMM_WGMMA(80, 10, "%40", "%41", "%42", "%43", "%44")
-JITGEMM_WGMMA(96, 12, "%48", "%49", "%50", "%51", "%52")
-JITGEMM_WGMMA(112, 14, "%56", "%57", "%58", "%59", "%60")
-JITGEMM_WGMMA(128, 16, "%64", "%65", "%66", "%67", "%68")
-JITGEMM_WGMMA(144, 18, "%72", "%73", "%74", "%75", "%76")
-JITGEMM_WGMMA(160, 20, "%80", "%81", "%82", "%83", "%84")
-JITGEMM_WGMMA(176, 22, "%88", "%89", "%90", "%91", "%92")
-JITGEMM_WGMMA(192, 24, "%96", "%97", "%98", "%99", "%100")
-JITGEMM_WGMMA(208, 26, "%104", "%105", "%106", "%107", "%108")
-JITGEMM_WGMMA(224, 28, "%112", "%113", "%114", "%115", "%116")
-JITGEMM_WGMMA(240, 30, "%120", "%121", "%122", "%123", "%124")
-JITGEMM_WGMMA(256, 32, "%128", "%129", "%130", "%131", "%132")
+JITGEMM_WGMMA(8, 1, "%4", "%5", "%6", "%7", "%8", "%9", "%10")
+JITGEMM_WGMMA(16, 2, "%8", "%9", "%10", "%11", "%12", "%13", "%14")
+JITGEMM_WGMMA(24, 3, "%12", "%13", "%14", "%15", "%16", "%17", "%18")
+JITGEMM_WGMMA(32, 4, "%16", "%17", "%18", "%19", "%20", "%21", "%22")
+JITGEMM_WGMMA(40, 5, "%20", "%21", "%22", "%23", "%24", "%25", "%26")
+JITGEMM_WGMMA(48, 6, "%24", "%25", "%26", "%27", "%28", "%29", "%30")
+JITGEMM_WGMMA(56, 7, "%28", "%29", "%30", "%31", "%32", "%33", "%34")
+JITGEMM_WGMMA(64, 8, "%32", "%33", "%34", "%35", "%36", "%37", "%38")
+JITGEMM_WGMMA(80, 10, "%40", "%41", "%42", "%43", "%44", "%45", "%46")
+JITGEMM_WGMMA(96, 12, "%48", "%49", "%50", "%51", "%52", "%53", "%54")
+JITGEMM_WGMMA(112, 14, "%56", "%57", "%58", "%59", "%60", "%61", "%62")
+JITGEMM_WGMMA(128, 16, "%64", "%65", "%66", "%67", "%68", "%69", "%70")
+JITGEMM_WGMMA(144, 18, "%72", "%73", "%74", "%75", "%76", "%77", "%78")
+JITGEMM_WGMMA(160, 20, "%80", "%81", "%82", "%83", "%84", "%85", "%86")
+JITGEMM_WGMMA(176, 22, "%88", "%89", "%90", "%91", "%92", "%93", "%94")
+JITGEMM_WGMMA(192, 24, "%96", "%97", "%98", "%99", "%100", "%101", "%102")
+JITGEMM_WGMMA(208, 26, "%104", "%105", "%106", "%107", "%108", "%109", "%110")
+JITGEMM_WGMMA(224, 28, "%112", "%113", "%114", "%115", "%116", "%117", "%118")
+JITGEMM_WGMMA(240, 30, "%120", "%121", "%122", "%123", "%124", "%125", "%126")
+JITGEMM_WGMMA(256, 32, "%128", "%129", "%130", "%131", "%132", "%133", "%134")

@@ -31,6 +31,7 @@ struct Spec {
   static constexpr int kThreads = 384;
   static constexpr int kSharedBytes = 233904;
   static constexpr int kScheduleWarp = -1;
+  static constexpr int kScaled = 1;
   static constexpr int kPackedA = 0;
   static constexpr int kPackedB = 0;
   static constexpr int kGroupLayout = 0;

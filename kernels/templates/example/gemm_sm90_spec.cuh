@@ -30,6 +30,7 @@ struct Spec {
   static constexpr int kShare = 2;
   static constexpr int kWalkColumns = 16;
   static constexpr int kStoreVector = 1;
+  static constexpr int kScaled = 1;
   static constexpr int kPackedA = 0;
   static constexpr int kPackedB = 0;
   static constexpr int kGroupLayout = 0;
