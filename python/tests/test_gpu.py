@@ -440,6 +440,26 @@ def test_threads_on_streams_of_their_own() -> None:
     assert not failures
 
 
+def test_every_gpu_runs_its_own_tensors_whichever_is_current() -> None:
+    given = draw((65,), (2,), 136, 272)
+    indices = torch.arange(65, device="cuda", dtype=torch.int32) % 2
+    current = torch.cuda.current_device()
+    for device in range(torch.cuda.device_count()):
+        part = gpu_products.Grouped(*(getattr(given, name).to(device) for name in ("a", "b", "a_scales", "b_scales")))
+        for _ in range(2):
+            out = jitgemm.block_scaled_mm(part.a, part.b[0], part.a_scales, part.b_scales[0])
+            assert out.get_device() == device
+            assert_bound(out, part.a, part.b[0], part.a_scales, part.b_scales[0])
+            out = jitgemm.group_deepgemm_fp8_nt_groupwise(
+                part.a, part.b, part.a_scales, part.b_scales, indices.to(device)
+            )
+            assert_bound(out[1::2], part.a[1::2], part.b[1], part.a_scales[1::2], part.b_scales[1])
+        assert torch.cuda.current_device() == current
+    if torch.cuda.device_count() > 1:
+        with pytest.raises(ValueError, match="b: expected memory of cuda:0 like a, found cuda:1"):
+            jitgemm.block_scaled_mm(given.a, given.b[0].to(1), given.a_scales, given.b_scales[0])
+
+
 def test_torch_compile_of_a_layer() -> None:
     torch._dynamo.reset()
     given = draw((96,), (2,), 512, 512)
