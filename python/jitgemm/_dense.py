@@ -41,12 +41,14 @@ def block_scaled_mm(
     arrays are used until the stream has passed the launch; torch's allocator knows that.
 
     Args:
-        a: [m, k], float8_e4m3fn or float8_e5m2; rows contiguous, any distance between them.
+        a: [m, k], float8_e4m3fn or float8_e5m2; rows contiguous, any distance between them. Or
+            float32, bfloat16 or float16 without a_scales: it is quantised to float8_e4m3fn first,
+            as :func:`jitgemm.per_token_cast_to_fp8` would, into a workspace of the call.
         b: [n, k], as a.
         a_scales: [m, ceil(k / group_k)], float32 of any value; either order contiguous. Or
             float8_e8m0fnu (uint8 is read as that) for both scales, or int32: exponents packed four
             to a word, [m, ceil(k / group_k / 4)], rows contiguous and columns of whole 16 bytes
-            (:func:`jitgemm.layouts.pack_exponents`).
+            (:func:`jitgemm.layouts.pack_exponents`). None if a is not FP8.
         b_scales: [ceil(n / group_n), ceil(k / group_k)], as a_scales.
         out: [m, n] to be written, rows contiguous; a new array without it.
         out_dtype: bfloat16 (default), float16 or float32, as a name or a torch or numpy dtype;
@@ -102,12 +104,8 @@ def _run(
     options: _problem.DenseOptions,
     stream: int,
 ) -> Any:
-    views = {
-        "a": _arrays.as_view("a", a, stream),
-        "b": _arrays.as_view("b", b, stream),
-        "a_scales": _arrays.as_view("a_scales", a_scales, stream),
-        "b_scales": _arrays.as_view("b_scales", b_scales, stream),
-    }
+    arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales}
+    views = {name: _arrays.as_view(name, array, stream) for name, array in arrays.items() if array is not None}
     m, n, _ = _problem.check_dense(views, options)
     given = None if out is None else _arrays.as_view("out", out, stream)
     code = _problem.out_code(out_dtype, given)
@@ -123,13 +121,11 @@ def _run(
     operation = device.operation(_runtime.DENSE, problem, stream)
     workspace = _launch.Workspace(device, operation)
     arguments = _abi.GemmArguments(
-        ctypes.sizeof(_abi.GemmArguments),
-        *_launch.addresses(*views.values()),
-        m,
-        workspace.address,
-        workspace.bytes,
-        0,
-        0,
+        struct_size=ctypes.sizeof(_abi.GemmArguments),
+        m=m,
+        workspace=workspace.address,
+        workspace_bytes=workspace.bytes,
+        **{name: found.address for name, found in views.items()},
     )
     _abi.check(_abi.lib.jitgemm_gemm_launch(operation.handle, ctypes.byref(arguments), stream))
     workspace.keep_until_done(device, stream)

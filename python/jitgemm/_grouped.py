@@ -44,7 +44,8 @@ def grouped_block_scaled_mm(
     :func:`jitgemm.block_scaled_mm`.
 
     Args:
-        a: [m, k], float8_e4m3fn or float8_e5m2, rows contiguous; ``"masked"``: [groups, m, k].
+        a: [m, k], float8_e4m3fn or float8_e5m2, rows contiguous; ``"masked"``: [groups, m, k]. Or
+            bfloat16 or float16, like b and without scales: the plain product.
         b: [groups, n, k], as a.
         a_scales: [m, ceil(k / group_k)], ``"masked"``: [groups, m, ceil(k / group_k)]; float32 of
             any value in either order, or float8_e8m0fnu (uint8 is read as that). Or int32:
@@ -129,7 +130,7 @@ def _run(
     stream: int,
 ) -> Any:
     arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales, "group_rows": group_rows}
-    views = {name: _arrays.as_view(name, array, stream) for name, array in arrays.items()}
+    views = {name: _arrays.as_view(name, array, stream) for name, array in arrays.items() if array is not None}
     m, shape = _problem.check_grouped(views, options)
     given = None if out is None else _arrays.as_view("out", out, stream)
     code = _problem.out_code(out_dtype, given)

@@ -12,7 +12,6 @@ import sys
 from typing import Any
 
 from . import _abi, _arrays, _runtime, errors
-from ._arrays import View
 
 
 def new_output(like: Any, shape: tuple[int, ...], code: int) -> Any:
@@ -35,7 +34,7 @@ class Workspace:
     """Memory for one launch; empty for most kernels."""
 
     def __init__(self, device: _runtime.Device, operation: _runtime.Operation) -> None:
-        self.bytes = operation.workspace_bytes
+        self.bytes, _ = operation.workspace()
         self.address = 0
         self._handle: _runtime._Handle | None = None
         if self.bytes:
@@ -48,7 +47,3 @@ class Workspace:
         """A workspace is freed on return, so the launch must have ended; without one nothing waits."""
         if self.bytes and device.name != "sim":
             device.synchronize(stream)
-
-
-def addresses(*views: View) -> list[int]:
-    return [found.address for found in views]

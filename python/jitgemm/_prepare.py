@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _abi, _problem, _runtime, errors
-from ._problem import GemmProblem, Problem
+from ._problem import GemmProblem, GroupedGemmProblem, Problem
 
 
 def plan(problem: Problem, arch: str = "sm_90a") -> str:
@@ -86,6 +86,7 @@ def _device_name(device: Any) -> str:
 
 _DTYPE_NAMES = {"F8_E4M3", "F8_E5M2", "F8_E8M0", "F16", "BF16", "F32"}
 _INTEGERS = {"n", "k", "group_n", "group_k"}
+_GROUPED_INTEGERS = {"groups", "expected_m", "row_alignment"}
 _TEXTS = {
     "a_dtype": _DTYPE_NAMES,
     "b_dtype": _DTYPE_NAMES,
@@ -96,6 +97,8 @@ _TEXTS = {
     "b_scale_major": _problem.SCALE_MAJORS.keys(),
     "m_policy": _problem.M_POLICIES.keys(),
 }
+_LAYOUTS = _problem.LAYOUTS.keys() - {"columns"}
+_OPS: dict[str, type[Problem]] = {"block_scaled_mm": GemmProblem, "group_gemm_fp8_nt_groupwise": GroupedGemmProblem}
 
 
 def _corrupt(where: str, message: str) -> errors.CorruptData:
@@ -106,40 +109,48 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _entry_problems(where: str, entry: dict[str, Any]) -> list[GemmProblem]:
+def _field(where: str, name: str, value: Any, grouped: bool) -> Any:
+    """One field of an entry, checked."""
+    if name in _INTEGERS or (grouped and name in _GROUPED_INTEGERS):
+        if not _is_integer(value):
+            raise _corrupt(where, f"{name}: expected an integer, found {value!r}")
+    elif name in _TEXTS or (grouped and name == "layout"):
+        words = _TEXTS.get(name, _LAYOUTS)
+        if value not in words:
+            raise _corrupt(where, f"{name}: expected one of {', '.join(sorted(words))}, found {value!r}")
+    elif grouped and name == "zero_ungrouped":
+        if not isinstance(value, bool):
+            raise _corrupt(where, f"{name}: expected true or false, found {value!r}")
+    else:
+        raise _corrupt(where, f"unknown field {name!r}")
+    return value
+
+
+def _entry_problems(where: str, entry: dict[str, Any]) -> list[Problem]:
     """The problems of an entry whose kernels may differ: one for each class of m in its range."""
+    if "op" not in entry:
+        raise _corrupt(where, "op: missing")
+    kind = _OPS.get(entry["op"]) if isinstance(entry["op"], str) else None
+    if kind is None:
+        raise errors.Unsupported(f"{where}: op: expected one of {', '.join(_OPS)}, found {entry['op']!r}")
+    grouped = kind is GroupedGemmProblem
     fields: dict[str, Any] = {}
-    rows: tuple[int, int] | None = None
     for name, value in entry.items():
-        if name in ("name", "archs"):
-            continue
-        if name == "op":
-            if value != "block_scaled_mm":
-                raise errors.Unsupported(f"{where}: op: expected block_scaled_mm, found {value!r}")
-        elif name == "m":
-            pair = [value, value] if _is_integer(value) else value
-            if not (isinstance(pair, list) and len(pair) == 2 and all(map(_is_integer, pair)) and pair[0] <= pair[1]):
-                raise _corrupt(where, f"m: expected an integer or [first, last], found {value!r}")
-            rows = (pair[0], pair[1])
-        elif name in _INTEGERS:
-            if not _is_integer(value):
-                raise _corrupt(where, f"{name}: expected an integer, found {value!r}")
-            fields[name] = value
-        elif name in _TEXTS:
-            if value not in _TEXTS[name]:
-                raise _corrupt(where, f"{name}: expected one of {', '.join(sorted(_TEXTS[name]))}, found {value!r}")
-            fields[name] = value
-        else:
-            raise _corrupt(where, f"unknown field {name!r}")
-    for name, present in (("op", "op" in entry), ("m", rows), ("n", "n" in fields), ("k", "k" in fields)):
-        if not present:
+        if name not in ("name", "archs", "op", "m"):
+            fields[name] = _field(where, name, value, grouped)
+    for name in ("n", "k", *(("layout", "groups") if grouped else ())):
+        if name not in fields:
             raise _corrupt(where, f"{name}: missing")
-    assert rows is not None
+    if "m" not in entry:
+        raise _corrupt(where, "m: missing")
+    rows = [entry["m"]] * 2 if _is_integer(entry["m"]) else entry["m"]
+    if not (isinstance(rows, list) and len(rows) == 2 and all(map(_is_integer, rows)) and rows[0] <= rows[1]):
+        raise _corrupt(where, f"m: expected an integer or [first, last], found {entry['m']!r}")
     policy = fields.setdefault("m_policy", "exact" if rows[0] == rows[1] else "class")
-    problems = []
+    problems: list[Problem] = []
     m = rows[0]
     while m <= rows[1]:
-        problems.append(GemmProblem(m=m, **fields))
+        problems.append(kind(m=m, **fields))
         if policy == "any":
             break
         m = _abi.lib.jitgemm_m_class_bound(m) + 1 if policy == "class" else m + 1
@@ -155,7 +166,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def read_manifest(manifest: str | os.PathLike[str]) -> list[tuple[str, GemmProblem, tuple[str, ...]]]:
+def read_manifest(manifest: str | os.PathLike[str]) -> list[tuple[str, Problem, tuple[str, ...]]]:
     """The name, problem and archs of everything that a manifest asks for.
 
     Raises:

@@ -52,7 +52,9 @@ def _c_fields(problem: Any, struct: type[ctypes.Structure]) -> dict[str, int]:
     """The struct's fields but its size, from a description's attributes of the same names."""
     fields: dict[str, int] = {}
     for name, *_ in struct._fields_[1:]:
-        value = getattr(problem, name)
+        value = getattr(problem, name, None)
+        if value is None:  # the library's default
+            continue
         if name.endswith("_dtype"):
             value = _arrays.dtype_code(name, value)
         elif name in _CHOICES:
@@ -74,8 +76,9 @@ class GemmProblem:
         m: rows of a and out; with m_policy ``"class"`` or ``"any"`` a typical or largest one.
         n: rows of b, columns of out.
         k: columns of a and b.
-        a_dtype: ``"float8_e4m3fn"`` or ``"float8_e5m2"``; a torch or numpy dtype will do.
-        b_dtype: as a_dtype.
+        a_dtype: ``"float8_e4m3fn"`` or ``"float8_e5m2"``; a torch or numpy dtype will do. Or
+            ``"float32"``, ``"bfloat16"`` or ``"float16"``: quantised first, into the workspace.
+        b_dtype: ``"float8_e4m3fn"`` or ``"float8_e5m2"``.
         scale_dtype: ``"float32"`` or ``"float8_e8m0fnu"``.
         out_dtype: ``"bfloat16"``, ``"float16"`` or ``"float32"``.
         group_n: rows of b that share a scale.
@@ -141,7 +144,8 @@ class GroupedGemmProblem:
         zero_ungrouped: ``"row_indices"``: zeroes the rows of out that are in no group.
         count_invalid: out-of-range integers are counted.
 
-    The other attributes are those of :class:`GemmProblem`.
+    The other attributes are those of :class:`GemmProblem`. Operands may also both be ``"bfloat16"`` or
+    ``"float16"``, without scales.
     """
 
     m: int
@@ -253,8 +257,10 @@ def row_stride(name: str, found: View) -> int:
     return stride
 
 
-def scale_layout(name: str, found: View) -> tuple[int, int]:
+def scale_layout(name: str, found: View | None) -> tuple[int, int]:
     """Major order and leading distance (0 is dense) of a matrix of scales, or a stack of them."""
+    if found is None:
+        return _abi.SCALE_MAJOR_ROW, 0
     rows, blocks = found.shape[-2:]
     row_step, block_step = found.strides[-2:]
     if found.dtype == _arrays.I32:
@@ -285,21 +291,25 @@ def scale_layout(name: str, found: View) -> tuple[int, int]:
     )
 
 
-def scale_dtype(a_scales: View, b_scales: View) -> int:
-    """The dtype of both; bytes and packed words are exponents."""
-    exponents = (_arrays.U8, _arrays.I32)
-    codes = [_abi.F8_E8M0 if found.dtype in exponents else found.dtype for found in (a_scales, b_scales)]
-    for name, code in zip(("a_scales", "b_scales"), codes, strict=True):
+def scale_dtype(views: dict[str, View]) -> int:
+    """The dtype of all scales; bytes and packed words are exponents. Without any, the default."""
+    codes: dict[str, int] = {}
+    for name in ("a_scales", "b_scales"):
+        if name not in views:
+            continue
+        code = views[name].dtype
+        codes[name] = code = _abi.F8_E8M0 if code in (_arrays.U8, _arrays.I32) else code
         if code not in (_abi.F32, _abi.F8_E8M0):
             raise errors.InvalidArgument(
                 f"{name}: expected dtype float32, float8_e8m0fnu, uint8 (exponents) or int32 (packed exponents), "
                 f"found {_arrays.NAMES[code]}"
             )
-    if codes[0] != codes[1]:
-        raise errors.InvalidArgument(
-            f"b_scales: expected dtype {_arrays.NAMES[codes[0]]} like a_scales, found {_arrays.NAMES[codes[1]]}"
-        )
-    return codes[0]
+        first = next(iter(codes.values()))
+        if code != first:
+            raise errors.InvalidArgument(
+                f"{name}: expected dtype {_arrays.NAMES[first]} like a_scales, found {_arrays.NAMES[code]}"
+            )
+    return codes.get("b_scales", _abi.F32)
 
 
 def alignment_of(*addresses: int) -> int:
@@ -325,6 +335,7 @@ def prepared_m(m: int, policy: int, a_major: int, a_ld: int) -> int:
 
 FP8 = (_abi.F8_E4M3, _abi.F8_E5M2)
 OUTPUTS = (_abi.BF16, _abi.F16, _abi.F32)
+SIXTEEN_BITS = (_abi.BF16, _abi.F16)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -355,10 +366,11 @@ def out_code(out_dtype: Any, out: View | None) -> int:
 
 def check_dense(views: dict[str, View], options: DenseOptions) -> tuple[int, int, int]:
     """m, n and k of a call whose shapes and dtypes fit together."""
-    a, b, a_scales, b_scales = (views[name] for name in ("a", "b", "a_scales", "b_scales"))
+    a, b, b_scales = (views[name] for name in ("a", "b", "b_scales"))
+    a_scales = views.get("a_scales")
     check_rank("a", a, "[m, k]")
     check_rank("b", b, "[n, k]")
-    check_dtype("a", a, FP8)
+    check_dtype("a", a, FP8 if a_scales is not None else OUTPUTS)
     check_dtype("b", b, FP8)
     m, k = a.shape
     n = b.shape[0]
@@ -366,7 +378,8 @@ def check_dense(views: dict[str, View], options: DenseOptions) -> tuple[int, int
     group_n = check_group("group_n", options.group_n)
     group_k = check_group("group_k", options.group_k)
     blocks = ceil_div(k, group_k)
-    check_scales("a_scales", a_scales, (m,), blocks, "m")
+    if a_scales is not None:
+        check_scales("a_scales", a_scales, (m,), blocks, "m")
     check_scales("b_scales", b_scales, (ceil_div(n, group_n),), blocks, "ceil(n / group_n)")
     return m, n, k
 
@@ -380,7 +393,8 @@ def check_scales(name: str, found: View, rows: tuple[int, ...], blocks: int, wor
 
 def dense_problem(views: dict[str, View], options: DenseOptions) -> Any:
     """The C struct for checked arrays."""
-    a, b, a_scales, b_scales, out = (views[name] for name in ("a", "b", "a_scales", "b_scales", "out"))
+    a, b, b_scales, out = (views[name] for name in ("a", "b", "b_scales", "out"))
+    a_scales = views.get("a_scales")
     m, k = a.shape
     n = b.shape[0]
     check_shape("out", out, (m, n), "[m, n]")
@@ -396,7 +410,7 @@ def dense_problem(views: dict[str, View], options: DenseOptions) -> Any:
         k=k,
         a_dtype=a.dtype,
         b_dtype=b.dtype,
-        scale_dtype=scale_dtype(a_scales, b_scales),
+        scale_dtype=scale_dtype(views),
         out_dtype=out.dtype,
         group_n=options.group_n,
         group_k=options.group_k,
@@ -434,13 +448,16 @@ class GroupedOptions:
 
 def check_grouped(views: dict[str, View], options: GroupedOptions) -> tuple[int, tuple[int, ...]]:
     """m and the shape of out of a call whose shapes and dtypes fit together."""
-    a, b, a_scales, b_scales, rows = (views[name] for name in ("a", "b", "a_scales", "b_scales", "group_rows"))
+    a, b, rows = (views[name] for name in ("a", "b", "group_rows"))
     layout = choice("layout", LAYOUTS, options.layout)
     masked = layout == _abi.GROUPS_MASKED
     check_rank("a", a, "[groups, m, k]" if masked else "[m, k]")
     check_rank("b", b, "[groups, n, k]")
-    check_dtype("a", a, FP8)
-    check_dtype("b", b, FP8)
+    scaled = "a_scales" in views
+    if scaled != ("b_scales" in views):
+        raise errors.InvalidArgument("a_scales and b_scales: expected both, or neither for operands of 16 bits")
+    check_dtype("a", a, FP8 if scaled else SIXTEEN_BITS)
+    check_dtype("b", b, FP8 if scaled else (a.dtype,))
     m, k = a.shape[-2:]
     groups, n = b.shape[:2]
     check_shape("b", b, (groups, n, k), "[groups, n, k]")
@@ -449,8 +466,9 @@ def check_grouped(views: dict[str, View], options: GroupedOptions) -> tuple[int,
     blocks = ceil_div(k, check_group("group_k", options.group_k))
     n_blocks = ceil_div(n, check_group("group_n", options.group_n))
     lead = (groups,) if masked else ()
-    check_scales("a_scales", a_scales, (*lead, m), blocks, "groups, m" if masked else "m")
-    check_scales("b_scales", b_scales, (groups, n_blocks), blocks, "groups, ceil(n / group_n)")
+    if scaled:
+        check_scales("a_scales", views["a_scales"], (*lead, m), blocks, "groups, m" if masked else "m")
+        check_scales("b_scales", views["b_scales"], (groups, n_blocks), blocks, "groups, ceil(n / group_n)")
     check_dtype("group_rows", rows, (_arrays.I32,))
     count, words = {
         _abi.GROUPS_ROW_INDICES: (m, "[m]"),
@@ -475,8 +493,10 @@ def group_stride(name: str, found: View, dense: int) -> int:
     return stride
 
 
-def scale_group_stride(name: str, found: View, major: int, leading: int) -> int:
+def scale_group_stride(name: str, found: View | None, major: int, leading: int) -> int:
     """The same of scales, whose dense stack depends on their order."""
+    if found is None:
+        return 0
     rows, blocks = found.shape[-2:]
     if major == _abi.SCALE_MAJOR_ROW:
         dense = rows * (leading or blocks)
@@ -489,7 +509,8 @@ def scale_group_stride(name: str, found: View, major: int, leading: int) -> int:
 
 def grouped_problem(views: dict[str, View], options: GroupedOptions) -> Any:
     """The C struct for checked arrays."""
-    a, b, a_scales, b_scales, out = (views[name] for name in ("a", "b", "a_scales", "b_scales", "out"))
+    a, b, out = (views[name] for name in ("a", "b", "out"))
+    a_scales, b_scales = views.get("a_scales"), views.get("b_scales")
     layout = choice("layout", LAYOUTS, options.layout)
     masked = layout == _abi.GROUPS_MASKED
     m, k = a.shape[-2:]
@@ -503,6 +524,8 @@ def grouped_problem(views: dict[str, View], options: GroupedOptions) -> Any:
         check_shape("invalid_count", counter, (1,), "[1]")
     a_major, a_ld = scale_layout("a_scales", a_scales)
     b_major, b_ld = scale_layout("b_scales", b_scales)
+    a_scale_step = scale_group_stride("a_scales", a_scales, a_major, a_ld) if masked else 0
+    b_scale_step = scale_group_stride("b_scales", b_scales, b_major, b_ld)
     lda, ldb, ldo = row_stride("a", a), row_stride("b", b), row_stride("out", out)
     policy = choice("m_policy", M_POLICIES, options.m_policy)
     return _abi.GroupedGemmProblem(
@@ -520,12 +543,12 @@ def grouped_problem(views: dict[str, View], options: GroupedOptions) -> Any:
         a_group_stride=group_stride("a", a, m * (lda or k)) if masked else 0,
         b_group_stride=group_stride("b", b, n * (ldb or k)),
         out_group_stride=group_stride("out", out, m * (ldo or n)) if masked else 0,
-        a_scale_group_stride=scale_group_stride("a_scales", a_scales, a_major, a_ld) if masked else 0,
-        b_scale_group_stride=scale_group_stride("b_scales", b_scales, b_major, b_ld),
+        a_scale_group_stride=a_scale_step,
+        b_scale_group_stride=b_scale_step,
         layout=layout,
         a_dtype=a.dtype,
         b_dtype=b.dtype,
-        scale_dtype=scale_dtype(a_scales, b_scales),
+        scale_dtype=scale_dtype(views),
         out_dtype=out.dtype,
         group_n=options.group_n,
         group_k=options.group_k,

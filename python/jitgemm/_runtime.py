@@ -145,18 +145,19 @@ class Operation:
     Attributes:
         device: where it was prepared, e.g. ``"cuda:0"`` or ``"sim"``.
         arch: the target it was compiled for, e.g. ``"sm_90a"``.
-        workspace_bytes: bytes of workspace that a launch needs; calls allocate it themselves.
     """
 
     def __init__(self, device: Device, handle: int) -> None:
         self._device = device
         self._handle = _Handle(handle, _abi.lib.jitgemm_operation_release)
-        size, alignment = ctypes.c_uint64(), ctypes.c_uint64()
-        _abi.check(_abi.lib.jitgemm_operation_workspace(handle, ctypes.byref(size), ctypes.byref(alignment)))
         self.device = device.name
         self.arch = device.arch
-        self.workspace_bytes = size.value
-        self.workspace_alignment = alignment.value
+
+    def workspace(self) -> tuple[int, int]:
+        """Bytes of workspace that a launch needs, and their alignment. Calls allocate it themselves."""
+        size, alignment = ctypes.c_uint64(), ctypes.c_uint64()
+        _abi.check(_abi.lib.jitgemm_operation_workspace(self.handle, ctypes.byref(size), ctypes.byref(alignment)))
+        return size.value, alignment.value
 
     @property
     def handle(self) -> int:

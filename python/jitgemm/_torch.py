@@ -44,12 +44,12 @@ _MOST_READY = 1 << 16
 class _Ready:
     """What a launch needs that does not change between calls of one key."""
 
-    __slots__ = ("dtype", "handle", "m", "operation", "shape", "workspace")
+    __slots__ = ("alignment", "dtype", "handle", "m", "operation", "shape", "workspace")
 
     def __init__(self, operation: _runtime.Operation | None, m: int, shape: tuple[int, ...], code: int) -> None:
         self.operation = operation
         self.handle = 0 if operation is None else operation.handle
-        self.workspace = 0 if operation is None else operation.workspace_bytes
+        self.workspace, self.alignment = (0, 1) if operation is None else operation.workspace()
         self.m = m
         self.shape = shape
         self.dtype = _DTYPES[code]
@@ -74,12 +74,18 @@ def _plain(a: Any, b: Any, a_scales: Any, b_scales: Any, out: Any) -> bool:
     return (
         type(a) in _PLAIN
         and type(b) in _PLAIN
-        and type(a_scales) in _PLAIN
-        and type(b_scales) in _PLAIN
+        and (a_scales is None or type(a_scales) in _PLAIN)
+        and (b_scales is None or type(b_scales) in _PLAIN)
         and (out is None or type(out) in _PLAIN)
         and not _dispatch_modes()
         and not (
-            _grad_enabled() and (a.requires_grad or b.requires_grad or a_scales.requires_grad or b_scales.requires_grad)
+            _grad_enabled()
+            and (
+                a.requires_grad
+                or b.requires_grad
+                or (a_scales is not None and a_scales.requires_grad)
+                or (b_scales is not None and b_scales.requires_grad)
+            )
         )
     )
 
@@ -105,13 +111,13 @@ def _on_stream(stream: int, a: Any) -> Any:
 
 
 def _refuse_gradient_of_out(out: Any, *inputs: Any) -> None:
-    if out is not None and _grad_enabled() and any(tensor.requires_grad for tensor in inputs):
+    if out is not None and _grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in inputs):
         raise errors.Unsupported("out: there is no gradient; detach the inputs or use torch.no_grad()")
 
 
 def _workspace(ready: _Ready, a: Any) -> tuple[Any, int]:
     """Memory for one launch, and its address. torch's allocator hands it out again in stream order."""
-    alignment = ready.operation.workspace_alignment if ready.operation is not None else 1
+    alignment = ready.alignment
     memory = torch.empty(ready.workspace + alignment, dtype=torch.uint8, device=a.device)
     return memory, -(-memory.data_ptr() // alignment) * alignment
 
@@ -168,7 +174,7 @@ def block_scaled_mm(
             m_policy,
             batch_invariant,
         )
-    _check_tensors(a=a, b=b, a_scales=a_scales, b_scales=b_scales)
+    _check_tensors(a=a, b=b, a_scales=a if a_scales is None else a_scales, b_scales=b_scales)
     _refuse_gradient_of_out(out, a, b, a_scales, b_scales)
     options = (group_n, group_k, scale_values, m_policy, batch_invariant)
     dtype = torch_dtype(out_dtype, out)
@@ -209,6 +215,12 @@ def _dense(
     else:
         out_address = out.data_ptr()
         shape = (out.shape, out.stride(), out.dtype, out.get_device(), out_dtype)
+    if a_scales is None:
+        scales_address = 0
+        scales = None
+    else:
+        scales_address = a_scales.data_ptr()
+        scales = (a_scales.shape, a_scales.stride(), a_scales.dtype, a_scales.get_device())
     key = (
         a.shape,
         b.shape,
@@ -218,13 +230,10 @@ def _dense(
         b.dtype,
         device if a.is_cuda else _elsewhere(a, b, a_scales, b_scales, out),
         b.get_device(),
-        a_scales.shape,
+        scales,
         b_scales.shape,
-        a_scales.stride(),
         b_scales.stride(),
-        a_scales.dtype,
         b_scales.dtype,
-        a_scales.get_device(),
         b_scales.get_device(),
         (a_address | b_address | out_address) & 15,
         shape,
@@ -255,7 +264,7 @@ def _dense(
                 _SIZE,
                 a_address,
                 b_address,
-                a_scales.data_ptr(),
+                scales_address,
                 b_scales.data_ptr(),
                 out_address,
                 ready.m,
@@ -282,12 +291,8 @@ def _prepare_dense(
     options: _problem.DenseOptions,
     stream: int,
 ) -> _Ready:
-    views = {
-        "a": _arrays.as_view("a", a),
-        "b": _arrays.as_view("b", b),
-        "a_scales": _arrays.as_view("a_scales", a_scales),
-        "b_scales": _arrays.as_view("b_scales", b_scales),
-    }
+    arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales}
+    views = {name: _arrays.as_view(name, array) for name, array in arrays.items() if array is not None}
     m, n, _ = _problem.check_dense(views, options)
     if out is None:
         code = _problem.out_code(out_dtype, None)
@@ -334,7 +339,8 @@ def grouped_block_scaled_mm(
         and (invalid_count is None or type(invalid_count) in _PLAIN)
     ):
         return _grouped(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, *options)
-    _check_tensors(a=a, b=b, a_scales=a_scales, b_scales=b_scales, group_rows=group_rows)
+    scales = {"a_scales": a_scales, "b_scales": b_scales}
+    _check_tensors(a=a, b=b, group_rows=group_rows, **{name: x for name, x in scales.items() if x is not None})
     _refuse_gradient_of_out(out, a, b, a_scales, b_scales)
     dtype = torch_dtype(out_dtype, out)
     if out is None:
@@ -368,6 +374,22 @@ def _grouped(
     else:
         out_address = out.data_ptr()
         shape = (out.shape, out.stride(), out.dtype, out.get_device(), out_dtype)
+    if a_scales is None or b_scales is None:
+        scales: Any = (a_scales is None, b_scales is None)
+        a_scales_address = b_scales_address = 0
+    else:
+        a_scales_address = a_scales.data_ptr()
+        b_scales_address = b_scales.data_ptr()
+        scales = (
+            a_scales.shape,
+            b_scales.shape,
+            a_scales.stride(),
+            b_scales.stride(),
+            a_scales.dtype,
+            b_scales.dtype,
+            a_scales.get_device(),
+            b_scales.get_device(),
+        )
     counter = None if invalid_count is None else (invalid_count.shape, invalid_count.dtype, invalid_count.get_device())
     key = (
         a.shape,
@@ -378,14 +400,7 @@ def _grouped(
         b.dtype,
         device if a.is_cuda else _elsewhere(a, b, a_scales, b_scales, out),
         b.get_device(),
-        a_scales.shape,
-        b_scales.shape,
-        a_scales.stride(),
-        b_scales.stride(),
-        a_scales.dtype,
-        b_scales.dtype,
-        a_scales.get_device(),
-        b_scales.get_device(),
+        scales,
         group_rows.shape,
         group_rows.stride(),
         group_rows.dtype,
@@ -417,8 +432,8 @@ def _grouped(
                 _GROUPED_SIZE,
                 a_address,
                 b_address,
-                a_scales.data_ptr(),
-                b_scales.data_ptr(),
+                a_scales_address,
+                b_scales_address,
                 group_rows.data_ptr(),
                 out_address,
                 ready.m,
@@ -444,7 +459,7 @@ def _prepare_grouped(
     options: _problem.GroupedOptions,
     stream: int,
 ) -> _Ready:
-    views = {name: _arrays.as_view(name, array) for name, array in arrays.items()}
+    views = {name: _arrays.as_view(name, array) for name, array in arrays.items() if array is not None}
     m, shape = _problem.check_grouped(views, options)
     if out is None:
         code = _problem.out_code(out_dtype, None)
@@ -502,14 +517,14 @@ def _fake_dense_out(a: Any, b: Any, a_scales: Any, b_scales: Any, out: Any, *opt
 
 
 _register(
-    "block_scaled_mm(Tensor a, Tensor b, Tensor a_scales, Tensor b_scales, ScalarType out_dtype, "
+    "block_scaled_mm(Tensor a, Tensor b, Tensor? a_scales, Tensor b_scales, ScalarType out_dtype, "
     f"{_OPTIONS}) -> Tensor",
     _run_dense,
     _fake_dense,
     True,
 )
 _register(
-    f"block_scaled_mm_out(Tensor a, Tensor b, Tensor a_scales, Tensor b_scales, Tensor(a!) out, {_OPTIONS}) -> ()",
+    f"block_scaled_mm_out(Tensor a, Tensor b, Tensor? a_scales, Tensor b_scales, Tensor(a!) out, {_OPTIONS}) -> ()",
     _run_dense_out,
     _fake_dense_out,
     False,
@@ -520,7 +535,7 @@ _GROUPED_OPTIONS = (
     "int group_n, int group_k, str layout, int expected_m, int row_alignment, bool zero_ungrouped, "
     "str scale_values, str m_policy, bool batch_invariant"
 )
-_GROUPED_INPUTS = "Tensor a, Tensor b, Tensor a_scales, Tensor b_scales, Tensor group_rows"
+_GROUPED_INPUTS = "Tensor a, Tensor b, Tensor? a_scales, Tensor? b_scales, Tensor group_rows"
 
 
 def _run_grouped(a: Any, b: Any, a_scales: Any, b_scales: Any, rows: Any, out_dtype: Any, *options: Any) -> Any:

@@ -28,6 +28,10 @@ SIGNATURES = {
     "disable_ue8m0_cast use_psum_layout ensure_zero_padding expected_m_for_psum_layout",
     deep_gemm.m_grouped_fp8_gemm_nt_masked: "a b d masked_m expected_m recipe recipe_a recipe_b compiled_dims "
     "disable_ue8m0_cast",
+    deep_gemm.bf16_gemm_nt: "a b d c compiled_dims alpha",
+    deep_gemm.m_grouped_bf16_gemm_nt_contiguous: "a b d grouped_layout compiled_dims use_psum_layout "
+    "ensure_zero_padding expected_m_for_psum_layout",
+    deep_gemm.m_grouped_bf16_gemm_nt_masked: "a b d masked_m expected_m compiled_dims",
     vllm.w8a8_block_fp8_matmul: "A B As Bs block_size output_dtype",
     vllm.per_token_group_quant_fp8: "x group_size eps dtype column_major_scales tma_aligned_scales out_q use_ue8m0",
     flashinfer.group_deepgemm_fp8_nt_groupwise: "a b a_scale b_scale m_indices scale_granularity_mnk out out_dtype",
@@ -65,6 +69,17 @@ def test_deep_gemm_takes_packed_exponents(rng: np.random.Generator, arch: str) -
     with jitgemm.simulator(arch):
         deep_gemm.fp8_gemm_nt((p.a, pack(p.a_scales)), (p.b, pack(p.b_scales)), d)
     assert_close(d, p)
+
+
+def test_deep_gemm_multiplies_16_bits_without_scales(rng: np.random.Generator, arch: str) -> None:
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((11, 136), (2, 72, 136)))
+    d = np.zeros((11, 72), np.float32)
+    expected = [a.astype(np.float64) @ b[group].astype(np.float64).T for group in range(2)]
+    with jitgemm.simulator(arch):
+        deep_gemm.m_grouped_bf16_gemm_nt_contiguous(a, b, d, np.repeat([0, 1], [5, 6]).astype(np.int32))
+        assert np.allclose(d, np.r_[expected[0][:5], expected[1][5:]], rtol=1e-5, atol=1e-3)
+        deep_gemm.bf16_gemm_nt(a, b[0], d)
+        assert np.allclose(d, expected[0], rtol=1e-5, atol=1e-3)
 
 
 def test_vllm_flattens_leading_axes_and_defaults_to_half(p: Product) -> None:
@@ -112,7 +127,7 @@ def test_flashinfer_quantises_an_input_that_is_not_fp8(rng: np.random.Generator,
             "b: expected contiguous rows",
         ),
         (lambda p, d: deep_gemm.k_grouped_fp8_gemm_nt_contiguous(), "groups along k"),
-        (lambda p, d: deep_gemm.bf16_gemm_nt(p.a, p.b, d), "operands without scales"),
+        (lambda p, d: deep_gemm.bf16_gemm_nt(p.a, p.b, d, c=d), "c: there is no kernel"),
         (lambda p, d: deep_gemm.set_pdl(True), "pdl"),
         (lambda p, d: flashinfer.gemm_fp8_nt_groupwise(p.a, p.b, p.a_scales, p.b_scales, backend="trtllm"), "backend"),
     ],

@@ -149,6 +149,22 @@ def test_packed_exponents_are_scales(rng: np.random.Generator, arch: str) -> Non
     assert_rows_are(out, given, indices, None)
 
 
+def test_operands_of_16_bits_have_no_scales(rng: np.random.Generator, arch: str) -> None:
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((3, 8, 136), (3, 72, 136)))
+    masked = np.array([3, 0, 8], np.int32)
+    out = np.full((3, 8, 72), 7, np.float32)
+    with jitgemm.simulator(arch):
+        jitgemm.grouped_block_scaled_mm(a, b, None, None, masked, out, layout="masked", expected_m=4)
+    for group, count in enumerate(masked):
+        expected = a[group, :count].astype(np.float64) @ b[group].astype(np.float64).T
+        assert np.allclose(out[group, :count], expected, rtol=1e-5, atol=1e-3)
+        assert (out[group, count:] == 7).all()
+    with pytest.raises(ValueError, match="a_scales and b_scales: expected both, or neither"):
+        jitgemm.grouped_block_scaled_mm(a, b, np.ones((3, 8, 2), np.float32), None, masked, layout="masked")
+    with pytest.raises(ValueError, match="b: expected dtype float16"):
+        jitgemm.grouped_block_scaled_mm(a, b.astype(np.float32), None, None, masked, layout="masked")
+
+
 def test_the_example_of_the_documentation_runs_at_reduced_size(arch: str) -> None:
     m_per_group, n, k, group_size = 16, 128, 256, 2
     m = m_per_group * group_size

@@ -128,6 +128,11 @@ def test_a_range_of_m_is_one_problem_a_class(tmp_path: pathlib.Path) -> None:
         ({"colour": 1}, "layer: unknown field 'colour'"),
         ({"archs": ["sm_80"]}, "layer: archs: expected a list of"),
         ({"op": "conv"}, "layer: op: expected"),
+        ({"op": None}, "layer: op: missing"),
+        ({"groups": 4}, "layer: unknown field 'groups'"),
+        ({"op": "group_gemm_fp8_nt_groupwise", "groups": 4}, "layer: layout: missing"),
+        ({"op": "group_gemm_fp8_nt_groupwise", "layout": "columns"}, "layer: layout: expected one of"),
+        ({"op": "group_gemm_fp8_nt_groupwise", "zero_ungrouped": 1}, "layer: zero_ungrouped: expected true or false"),
     ],
 )
 def test_a_wrong_manifest_names_the_entry_and_the_field(tmp_path: pathlib.Path, changes: Any, words: str) -> None:

@@ -118,8 +118,31 @@ def m_grouped_fp8_gemm_nt_contiguous(
     each group's rows end, and each group begins at a multiple of the alignment of
     get_mk_alignment_for_contiguous_layout(). ensure_zero_padding: with use_psum_layout, rows of d
     between groups become zero (a fill ahead of the product)."""
-    group_n, group_k = _granularity(recipe, recipe_a, recipe_b, b[1])
-    if not use_psum_layout and expected_m_for_psum_layout is not None:
+    _contiguous(
+        a,
+        b,
+        d,
+        grouped_layout,
+        _granularity(recipe, recipe_a, recipe_b, b[1]),
+        compiled_dims,
+        use_psum_layout,
+        ensure_zero_padding,
+        expected_m_for_psum_layout,
+    )
+
+
+def _contiguous(
+    a: Pair,
+    b: Pair,
+    d: Any,
+    grouped_layout: Any,
+    group: tuple[int, int],
+    compiled_dims: str,
+    use_psum_layout: bool,
+    ensure_zero_padding: bool,
+    expected_m: int | None,
+) -> None:
+    if not use_psum_layout and expected_m is not None:
         raise errors.InvalidArgument("expected_m_for_psum_layout: expected None without use_psum_layout")
     if use_psum_layout and ensure_zero_padding:
         d[...] = 0
@@ -131,10 +154,9 @@ def m_grouped_fp8_gemm_nt_contiguous(
         grouped_layout,
         d,
         None,
-        group_n,
-        group_k,
+        *group,
         layout="end_offsets" if use_psum_layout else "row_indices",
-        expected_m=expected_m_for_psum_layout or 0,
+        expected_m=expected_m or 0,
         row_alignment=_Alignment.value,
         m_policy=_policy(compiled_dims),
     )
@@ -193,12 +215,72 @@ def _no_kernel(name: str, why: str) -> Any:
 
 
 _ALONG_K = "there is no kernel for groups along k (weight gradients)"
-_NO_BF16 = "there is no kernel for operands without scales"
 k_grouped_fp8_gemm_nt_contiguous = _no_kernel("k_grouped_fp8_gemm_nt_contiguous", _ALONG_K)
 k_grouped_fp8_gemm_tn_contiguous = _no_kernel("k_grouped_fp8_gemm_tn_contiguous", _ALONG_K)
-bf16_gemm_nt = _no_kernel("bf16_gemm_nt", _NO_BF16)
-m_grouped_bf16_gemm_nt_contiguous = _no_kernel("m_grouped_bf16_gemm_nt_contiguous", _NO_BF16)
-m_grouped_bf16_gemm_nt_masked = _no_kernel("m_grouped_bf16_gemm_nt_masked", _NO_BF16)
+k_grouped_bf16_gemm_tn_contiguous = _no_kernel("k_grouped_bf16_gemm_tn_contiguous", _ALONG_K)
+
+
+# --- Operands of 16 bits, without scales ---------------------------------------------------------------
+
+
+def bf16_gemm_nt(a: Any, b: Any, d: Any, c: Any = None, compiled_dims: str = "nk", alpha: float | None = None) -> None:
+    """d = a @ b.T: a [m, k] and b [n, k] of bf16 (or fp16), d [m, n] of bf16, fp16 or fp32."""
+    _refuse("c", c is None, (True,), "there is no kernel that adds to c; expected None")
+    _refuse("alpha", alpha, (None, 1.0), "there is no kernel with a factor; expected None or 1")
+    # The grouped kernel with one group that ends at the last row.
+    if _arrays.is_torch(a):
+        end = a.new_full((1,), a.shape[0], dtype=sys.modules["torch"].int32)
+    else:
+        end = sys.modules["numpy"].full(1, a.shape[0], "int32")
+    policy = _policy(compiled_dims)
+    grouped_block_scaled_mm(a, b[None], None, None, end, d, layout="end_offsets", m_policy=policy)
+
+
+def m_grouped_bf16_gemm_nt_contiguous(
+    a: Any,
+    b: Any,
+    d: Any,
+    grouped_layout: Any,
+    compiled_dims: str = "nk",
+    use_psum_layout: bool = False,
+    ensure_zero_padding: bool = True,
+    expected_m_for_psum_layout: int | None = None,
+) -> None:
+    """m_grouped_fp8_gemm_nt_contiguous of bf16 (or fp16): a [m, k], b [groups, n, k]."""
+    _contiguous(
+        (a, None),
+        (b, None),
+        d,
+        grouped_layout,
+        (128, 128),
+        compiled_dims,
+        use_psum_layout,
+        ensure_zero_padding,
+        expected_m_for_psum_layout,
+    )
+
+
+def m_grouped_bf16_gemm_nn_contiguous(
+    a: Any,
+    b: Any,
+    d: Any,
+    grouped_layout: Any,
+    compiled_dims: str = "nk",
+    use_psum_layout: bool = False,
+    ensure_zero_padding: bool = True,
+) -> None:
+    """The same with b [groups, k, n]; k must be contiguous in memory."""
+    m_grouped_bf16_gemm_nt_contiguous(
+        a, b.swapaxes(1, 2), d, grouped_layout, compiled_dims, use_psum_layout, ensure_zero_padding
+    )
+
+
+def m_grouped_bf16_gemm_nt_masked(
+    a: Any, b: Any, d: Any, masked_m: Any, expected_m: int, compiled_dims: str = "nk"
+) -> None:
+    """m_grouped_fp8_gemm_nt_masked of bf16 (or fp16): a [groups, m, k], b [groups, n, k]."""
+    policy = _policy(compiled_dims)
+    grouped_block_scaled_mm(a, b, None, None, masked_m, d, layout="masked", expected_m=expected_m, m_policy=policy)
 
 
 # --- Layouts -------------------------------------------------------------------------------------------
