@@ -26,12 +26,13 @@ __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& 
     partial[i] = 0.0f;
   }
   Tiles tiles(shared, walk);
-  for (TileOrigin tile; tiles.next(tile);) {
+  for (TileOrigin tile; tiles.open(tile);) {
     if constexpr (Config::kScaled) {
       multiply_tile(walk, tile, consumer, partial, acc);
     } else {
       multiply_unscaled(walk, tile, consumer, acc);
     }
+    tiles.close(tile);
     if constexpr (Spec::kSplitK > 1) {
       named_barrier_sync(1, Config::kMathThreads);  // no warpgroup still reads the stages
       write_partials(shared, thread, acc);
@@ -41,6 +42,11 @@ __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& 
     } else if constexpr (Config::kSwap) {
       store_columns(p, tile, thread, acc);
     } else if constexpr (Config::kTmaStore) {
+      if constexpr (Spec::kGroupLayout == kMasked) {
+        // From here on rows are those of all groups together, which one map spans.
+        tile.row += tile.group * p.out_group_rows;
+        tile.end += tile.group * p.out_group_rows;
+      }
       store_rows_by_tma(shared, p, tile, thread, acc, store_buffer);
     } else {
       store_rows(p, tile, thread, acc);

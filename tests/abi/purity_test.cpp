@@ -85,6 +85,40 @@ TEST_F(Purity, TheCounterSeesWhatPreparationDoes) {
       << calls_made();
 }
 
+TEST_F(Purity, GroupedLaunchesMakeNoCall) {
+  jitgemm_grouped_gemm_problem problem = JITGEMM_GROUPED_GEMM_PROBLEM_INIT;
+  problem.m = 64;
+  problem.n = 256;
+  problem.k = 512;
+  problem.groups = 8;
+  problem.layout = JITGEMM_GROUPS_MASKED;
+  problem.m_policy = JITGEMM_M_ANY;
+  jitgemm_operation* operation = nullptr;
+  JITGEMM_ASSERT_OK(jitgemm_grouped_gemm_prepare(device_, &problem, &operation));
+  jitgemm_grouped_gemm_arguments arguments = JITGEMM_GROUPED_GEMM_ARGUMENTS_INIT;
+  arguments.a = address(0x10000000);
+  arguments.b = address(0x20000000);
+  arguments.a_scales = address(0x30000000);
+  arguments.b_scales = address(0x40000000);
+  arguments.out = address(0x50000000);
+  arguments.group_rows = static_cast<const int32_t*>(address(0x60000000));
+  jitgemm_status worst = JITGEMM_STATUS_OK;
+  counting_start();
+  for (int i = 0; i < 1000; ++i) {
+    arguments.m = 1 + i % 100;
+    const jitgemm_status status = jitgemm_grouped_gemm_launch(operation, &arguments, nullptr);
+    if (status != JITGEMM_STATUS_OK) worst = status;
+    jitgemm_operation* found = nullptr;
+    const jitgemm_status looked = jitgemm_grouped_gemm_find(device_, &problem, nullptr, &found);
+    if (looked != JITGEMM_STATUS_OK || found != operation) worst = JITGEMM_STATUS_INTERNAL;
+    jitgemm_operation_release(found);
+  }
+  counting_stop();
+  JITGEMM_ASSERT_OK(worst);
+  EXPECT_EQ(calls_made(), "");
+  jitgemm_operation_release(operation);
+}
+
 TEST_F(Purity, AMillionLaunchesMakeNoCallAndPassWhatWasAsked) {
   jitgemm_gemm_problem problem = small_problem(100);
   problem.m_policy = JITGEMM_M_ANY;

@@ -78,15 +78,29 @@ struct WorkReader {
   // All lanes of a warp, or, with kThread, one thread alone; false at the end.
   template <bool kThread = false>
   __device__ __forceinline__ bool next(GroupTile& tile) {
+    open(tile);
+    release<kThread>();
+    return tile.row < tile.end;
+  }
+
+  // The same in two steps, for a role whose registers are scarce: the tile may be read again until
+  // it is released.
+  __device__ __forceinline__ bool open(GroupTile& tile) const {
     mbarrier_wait(ring.full(cursor.stage), cursor.phase);
+    read(tile);
+    return tile.row < tile.end;
+  }
+  __device__ __forceinline__ void read(GroupTile& tile) const {
     asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(tile.group), "=r"(tile.row), "=r"(tile.end), "=r"(tile.column)
                  : "r"(ring.tile(cursor.stage))
                  : "memory");
+  }
+  template <bool kThread = false>
+  __device__ __forceinline__ void release() {
     if constexpr (!kThread) __syncwarp();
     if (kThread || threadIdx.x % 32 == 0) mbarrier_arrive(ring.empty(cursor.stage));
     cursor.next();
-    return tile.row < tile.end;
   }
 };
 

@@ -231,8 +231,7 @@ struct Tiles {
     if constexpr (Config::kGrouped) {
       GroupTile found;
       if (!reader.next(found)) return false;
-      tile = {Config::kSwap ? found.column : found.row, Config::kSwap ? found.row : found.column,
-              found.end, found.group};
+      tile = origin(found);
       return true;
     } else {
       if (unit >= walk.walk.count()) return false;
@@ -240,6 +239,33 @@ struct Tiles {
       unit += walk.step;
       return true;
     }
+  }
+
+  // The same in two steps, for the math warps: between them the tile's place, which a grouped
+  // product has in shared memory, needs no registers.
+  __device__ __forceinline__ bool open(TileOrigin& tile) {
+    if constexpr (Config::kGrouped) {
+      GroupTile found;
+      if (!reader.open(found)) return false;
+      tile = origin(found);
+      return true;
+    } else {
+      return next(tile);
+    }
+  }
+  __device__ __forceinline__ void close(TileOrigin& tile) {
+    if constexpr (Config::kGrouped) {
+      GroupTile found;
+      reader.read(found);
+      reader.release();
+      tile = origin(found);
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ TileOrigin origin(const GroupTile& found) {
+    return {Config::kSwap ? found.column : found.row, Config::kSwap ? found.row : found.column,
+            found.end, found.group};
   }
 };
 

@@ -98,23 +98,17 @@ __device__ __forceinline__ void store_rows(const GemmParams& p, TileOrigin tile,
   }
 }
 
-// The first rows of a staged box of 16, up to `end`, by ordinary stores of 16 bytes.
+// The first rows of a staged box of 16, up to `end`, by ordinary stores. One element at a time: no
+// register may be spared, and a group has one such box a column at most.
 __device__ __forceinline__ void store_box(SharedAddress box, Output* out, long long ldo,
                                           int first_row, int end, int first_column, int lane) {
-  constexpr int kPerUnit = 16 / Config::kOutBytes;
 #pragma unroll 1
-  for (int unit = lane; unit < 16 * 4; unit += 32) {
-    const int row = unit / 4;
-    const int column = first_column + unit % 4 * kPerUnit;
-    if (first_row + row >= end || column >= Spec::kN) continue;
-    const SharedAddress source = box + swizzle_64b(row, unit % 4 * 16);
-    Output* destination = out + (first_row + row) * ldo + column;
-    if (column + kPerUnit <= Spec::kN) {
-      store_global(destination, load_shared_float4(source));
-    } else {
-      for (int i = 0; column + i < Spec::kN; ++i) {
-        destination[i] = load_shared_output(source + i * Config::kOutBytes);
-      }
+  for (int i = lane; i < 16 * Config::kStoreColumns; i += 32) {
+    const int row = i / Config::kStoreColumns;
+    const int column = i % Config::kStoreColumns;
+    if (first_row + row < end && first_column + column < Spec::kN) {
+      out[(first_row + row) * ldo + first_column + column] =
+          load_shared_output(box + swizzle_64b(row, column * Config::kOutBytes));
     }
   }
 }
@@ -129,6 +123,8 @@ __device__ __forceinline__ void store_rows_by_tma(const Shared& shared, const Ge
       shared.base + Config::kStoreBuffers + 2 * warp * Config::kStoreBufferBytes;
 #pragma unroll
   for (int wave = 0; wave < Config::kWaves; ++wave) {
+    const int row = tile.row + thread.first_row() + 64 * wave + 16 * thread.warp;
+    if (Config::kGrouped && row >= tile.end) continue;
 #pragma unroll
     for (int chunk = 0; chunk < Config::kGroupColumns / Config::kStoreColumns; ++chunk) {
       const SharedAddress box = buffers + buffer * Config::kStoreBufferBytes;
@@ -163,18 +159,13 @@ __device__ __forceinline__ void store_rows_by_tma(const Shared& shared, const Ge
       fence_proxy_async_shared();
       __syncwarp();
       const int column = tile.column + thread.first_column() + chunk * Config::kStoreColumns;
-      int row = tile.row + thread.first_row() + 64 * wave + 16 * thread.warp;
       if (Config::kGrouped && row + 16 > tile.end) {
         // TMA clips at the matrix, not at the group: whoever owns the next rows writes them.
-        store_box(box, group_output(p, tile), p.ldo, row, tile.end, column, thread.lane);
+        store_box(box, static_cast<Output*>(p.out), p.ldo, row, tile.end, column, thread.lane);
         __syncwarp();
       }
       if (thread.lane == 0) {
-        if constexpr (Spec::kGroupLayout == kMasked) {
-          if (row + 16 <= tile.end) {
-            tma_store_2d(&p.out_map, box, column, row + tile.group * p.out_group_rows);
-          }
-        } else if (!Config::kGrouped || row + 16 <= tile.end) {
+        if (!Config::kGrouped || row + 16 <= tile.end) {
           tma_store_2d(&p.out_map, box, column, row);
         }
         tma_store_commit();
