@@ -368,8 +368,8 @@ typedef struct jitgemm_grouped_gemm_problem {
   int32_t a_scale_major;        /* JITGEMM_SCALE_MAJOR_* */
   int32_t b_scale_major;        /* JITGEMM_SCALE_MAJOR_* */
   int32_t scale_values;         /* JITGEMM_SCALE_VALUES_* */
-  int32_t m_policy;             /* JITGEMM_M_*; kernels never depend on m, only tiles do */
-  int32_t alignment;            /* bytes, a power of two, of a, b and out; 0 is 16 */
+  int32_t m_policy;  /* JITGEMM_M_*; m only guides the choice of tiles, under M_ANY not even that */
+  int32_t alignment; /* bytes, a power of two, of a, b and out; 0 is 16 */
   /* END_OFFSETS: see there; 0 is 1. ROW_INDICES: runs usually begin at multiples of it, a hint; 0
    * is 128. Others: 0 */
   int32_t row_alignment;

@@ -15,12 +15,15 @@ constexpr int64_t kUsualRowAlignment = 128;
 
 // The m that MPolicy::kAny plans for: large enough for full tiles.
 constexpr int64_t kAnyPlannedM = 4096;
+// The same for the rows of a group, if nothing is said of them.
+constexpr int64_t kAnyPlannedGroupRows = 128;
 
 // The rows of a group that tiles are chosen for. Where counts vary freely, a group of the average
 // size would often spill into a second window: room for one deviation of a random count.
 int64_t planned_group_rows(const GemmProblem& problem) {
   const Grouping& g = problem.grouping;
   int64_t rows = g.expected_m;
+  if (rows == 0 && problem.m_policy == MPolicy::kAny) return kAnyPlannedGroupRows;
   if (rows == 0) rows = g.separate_rows() ? problem.m : (problem.m + g.groups - 1) / g.groups;
   rows = std::max<int64_t>(rows, 1);
   if (g.layout != GroupLayout::kRowIndices && rows <= 256) {
@@ -100,13 +103,15 @@ Store store_for(const GemmProblem& p) {
 }
 
 GroupLoad group_load(const PlannerInput& input) {
-  const Grouping& g = input.problem.grouping;
+  const GemmProblem& p = input.problem;
+  const Grouping& g = p.grouping;
   if (!g.grouped()) return {1, input.planned_m};
-  int64_t rows = input.problem.m;
-  if (g.expected_m != 0)
+  int64_t rows = g.separate_rows() ? g.groups * p.m : p.m;
+  if (g.expected_m != 0) {
     rows = g.groups * g.expected_m;
-  else if (g.separate_rows())
-    rows = g.groups * input.problem.m;
+  } else if (p.m_policy == MPolicy::kAny) {
+    rows = g.groups * input.planned_m;
+  }
   return {std::clamp<int64_t>(rows, 1, g.groups), rows};
 }
 
@@ -126,7 +131,8 @@ std::string group_reason(const PlannerInput& input, int tile_m) {
   if (!g.grouped()) return {};
   std::string text = fmt::format(
       "groups: {} of about {} rows ({}), in windows of {} rows", g.groups, input.planned_m,
-      g.expected_m != 0   ? "from expected_m"
+      g.expected_m != 0                         ? "from expected_m"
+      : input.problem.m_policy == MPolicy::kAny ? "for any m, since expected_m is not given"
       : g.separate_rows() ? "all that there is room for, since expected_m is not given"
                           : "from m / groups, since expected_m is not given",
       tile_m);

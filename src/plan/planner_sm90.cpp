@@ -356,7 +356,10 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
   // Weights that stay in L2 are walked whole for each band of rows, so that a is read once;
   // larger ones in bands.
   constexpr int64_t kResidentBytes = int64_t{24} << 20;
-  const bool resident = input.problem.n * input.problem.k_bytes() <= kResidentBytes;
+  bool resident = input.problem.n * input.problem.k_bytes() <= kResidentBytes;
+  // Swapped, the columns are a group's few windows: its weights are read once for all of them, and
+  // how many there are must not make another kernel.
+  if (input.problem.grouping.grouped() && c.swap) resident = false;
   const int64_t column_units = c.swap ? in.units_m(c) : in.units_n(c);
   plan.extra_fields = {
       {"kSwap",             c.swap ? 1 : 0                },

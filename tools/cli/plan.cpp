@@ -48,6 +48,14 @@ std::string kernel_identity(const GemmPlan& plan) {
   return source.text;
 }
 
+// What a plan under MPolicy::kClass depends on of m: of groups, the rows of one.
+int64_t class_of(const GemmProblem& problem, int64_t m) {
+  const Grouping& grouping = problem.grouping;
+  if (!grouping.grouped()) return m_class_bound(m);
+  if (grouping.expected_m != 0) return 0;
+  return grouping.separate_rows() ? m : (m + grouping.groups - 1) / grouping.groups;
+}
+
 struct DistinctKernel {
   int64_t first_m = 0;
   int64_t last_m = 0;
@@ -64,7 +72,7 @@ Result<std::vector<DistinctKernel>> distinct_kernels(GemmProblem problem,
     problem.m = m;
     // Between two class bounds nothing changes.
     if (problem.m_policy == MPolicy::kClass && m > range.first &&
-        m_class_bound(m) == m_class_bound(m - 1)) {
+        class_of(problem, m) == class_of(problem, m - 1)) {
       kernels.back().last_m = m;
       ++kernels.back().count_m;
       continue;
@@ -92,6 +100,7 @@ Status plan_range(const PlanFlags& flags, GemmProblem problem, const PlanRequest
     problem.m_policy = policy;
     const char* name = kNames[static_cast<int>(policy)];
     // Every m is its own kernel when m is a constant: no need to plan each of thousands to say so.
+    if (policy == MPolicy::kExact && problem.grouping.grouped()) continue;  // the same as class
     if (policy == MPolicy::kExact) {
       const int64_t count = range.last - range.first + 1;
       json[name] = {

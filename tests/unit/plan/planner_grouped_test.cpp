@@ -75,6 +75,12 @@ TEST_P(PlannerGrouped, ReasonsSayWhatWasExpected) {
   EXPECT_NE(to_string(*given).find("from expected_m"), std::string::npos) << to_string(*given);
   const auto counted = plan_gemm(problem(GetParam(), GroupLayout::kRowIndices, 32, 1024, 0));
   EXPECT_NE(to_string(*counted).find("from m / groups"), std::string::npos) << to_string(*counted);
+  GemmProblem any = problem(GetParam(), GroupLayout::kRowIndices, 32, 1024, 0);
+  any.m_policy = MPolicy::kAny;
+  const auto for_any = plan_gemm(any);
+  EXPECT_NE(to_string(*for_any).find("for any m"), std::string::npos) << to_string(*for_any);
+  any.m = 1 << 20;
+  EXPECT_EQ(plan_gemm(any)->tile_m, for_any->tile_m) << "one kernel for every m";
   const auto room = plan_gemm(problem(GetParam(), GroupLayout::kMasked, 32, 1024, 0));
   EXPECT_NE(to_string(*room).find("all that there is room for"), std::string::npos);
 }
