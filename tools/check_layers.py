@@ -20,9 +20,10 @@ MAY_INCLUDE = {
     "sim": {"support", "ptx"},
     "device": {"support", "problem", "plan", "compile"},
     "verify": {"support", "problem"},
+    "simrun": {"support", "ptx", "sim", "verify"},
     "runtime": {"support", "problem", "plan", "specialize", "compile", "cache", "device"},
     "selftest": {"support", "problem", "plan", "compile", "device", "runtime", "verify"},
-    "api": {"support", "problem", "plan", "device", "runtime", "jitgemm"},
+    "api": {"support", "problem", "plan", "device", "runtime", "simrun", "jitgemm"},
 }
 # Files that may see more, with the reason.
 EXCEPTIONS = {
@@ -32,6 +33,7 @@ EXCEPTIONS = {
 # The simulator runs any PTX: it may not know what our kernels are.
 FORBIDDEN_WORDS = {
     "sim": re.compile(r"\b(gemm|block_scaled|jitgemm_kernel|gemm_sm\w*|tile_m|tile_n|kTileM|kTileN)\b", re.I),
+    "simrun": re.compile(r"\b(gemm|block_scaled|jitgemm_kernel|gemm_sm\w*)\b", re.I),
     "ptx": re.compile(r"\b(gemm|block_scaled|jitgemm_kernel|gemm_sm\w*)\b", re.I),
 }
 

@@ -428,6 +428,43 @@ jitgemm_grouped_gemm_launch(const jitgemm_operation* operation,
 JITGEMM_API jitgemm_status jitgemm_grouped_gemm_check_scales(
     const jitgemm_operation* operation, const jitgemm_grouped_gemm_arguments* arguments);
 
+/* ---- Any kernel on the simulator ---------------------------------------------------------------
+ *
+ * Runs launches of a PTX module that need not be ours, as a JSON document describes them:
+ * docs/simulator.md. Needs neither context nor device nor GPU. The kernel can touch the buffers
+ * that the document names, its module's variables, and nothing else of the process.
+ */
+
+/* An element of an array, so it has no struct_size. */
+typedef struct jitgemm_sim_buffer {
+  const char* name; /* of a buffer of the document */
+  void* data;       /* its contents before the run and, unless its access is "in", after it */
+  size_t bytes;     /* exactly the buffer's */
+} jitgemm_sim_buffer;
+
+/* The text is valid during the call only. Must not call jitgemm. */
+typedef void (*jitgemm_text_callback)(const char* text, size_t length, void* user);
+
+typedef struct jitgemm_sim_run_arguments {
+  size_t struct_size;
+  const char* ptx;                   /* text of the module */
+  const char* launch_json;           /* text of the document */
+  const char* folder;                /* of the files that it names; NULL is the current folder */
+  const jitgemm_sim_buffer* buffers; /* contents that come from memory; may be NULL */
+  size_t buffer_count;
+  jitgemm_text_callback report; /* gets the report, a JSON document, after a run; may be NULL */
+  void* report_user;
+} jitgemm_sim_run_arguments;
+
+#define JITGEMM_SIM_RUN_ARGUMENTS_INIT \
+  { sizeof(jitgemm_sim_run_arguments), 0, 0, 0, 0, 0, 0, 0 }
+
+/* Errors: INVALID_ARGUMENT and CORRUPT_DATA (the document), UNSUPPORTED (the PTX has an instruction
+ * that is not simulated), OUT_OF_MEMORY (beyond the memory limit), IO_ERROR, SIMULATOR_FAULT (the
+ * kernel broke a rule, or a limit was reached; no buffer is changed), VERIFICATION_FAILED (a buffer
+ * does not hold what the document expects; buffers and report are there all the same). */
+JITGEMM_API jitgemm_status jitgemm_sim_run(const jitgemm_sim_run_arguments* arguments);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,6 +4,7 @@
 // across.
 #include "jitgemm/jitgemm.h"
 
+#include "api/call_guard.h"
 #include "runtime/context.h"
 #include "runtime/insert_only_map.h"
 #include "runtime/prepared_key.h"
@@ -49,6 +50,13 @@ struct jitgemm_buffer {
 };
 
 namespace jitgemm {
+
+// The message of the thread's last failure: the one piece of state outside of handles, as errno is.
+std::string& last_error() {
+  thread_local std::string message;
+  return message;
+}
+
 namespace {
 
 static_assert(JITGEMM_STATUS_INVALID_ARGUMENT == static_cast<int>(StatusCode::kInvalidArgument));
@@ -86,60 +94,6 @@ static_assert(JITGEMM_GROUPS_ROW_POINTERS == static_cast<int>(GroupLayout::kRowP
               JITGEMM_GROUPS_MASKED == static_cast<int>(GroupLayout::kMasked));
 static_assert(JITGEMM_GROUPS_COLUMNS == static_cast<int>(GroupLayout::kColumns));
 static_assert(sizeof(jitgemm_context_options) == 13 * 8);
-
-// The message of the thread's last failure: the one piece of state outside of handles, as errno is.
-std::string& last_error() {
-  thread_local std::string message;
-  return message;
-}
-
-jitgemm_status report(const Status& status) {
-  if (!status.ok()) last_error() = status.message();
-  return static_cast<jitgemm_status>(status.code());
-}
-
-// Runs a body that returns Status; no exception leaves.
-template <typename Body>
-jitgemm_status guarded(Body&& body) noexcept {
-  try {
-    return report(body());
-  } catch (const std::bad_alloc&) {
-    last_error() = "host memory";  // short: needs no allocation
-    return JITGEMM_STATUS_OUT_OF_MEMORY;
-  } catch (const std::exception& error) {
-    try {
-      last_error() = error.what();
-    } catch (const std::bad_alloc&) {
-    }
-    return JITGEMM_STATUS_INTERNAL;
-  }
-}
-
-Status null_argument(const char* name) {
-  return invalid_argument(fmt::format("{}: expected an address, found NULL", name));
-}
-
-// A caller's struct may be an older, shorter one, whose missing fields are defaults. A longer one
-// is from a newer header: its further fields must be zero, since this library would ignore them.
-template <typename Struct>
-Status read_struct(const char* name, const Struct* given, Struct& out) {
-  if (given == nullptr) return null_argument(name);
-  size_t size = 0;
-  std::memcpy(&size, given, sizeof(size));
-  if (size < sizeof(size_t) || size > 4096) {
-    return invalid_argument(fmt::format(
-        "{}.struct_size: expected {} (use the _INIT macro), found {}", name, sizeof(Struct), size));
-  }
-  std::memset(static_cast<void*>(&out), 0, sizeof(out));
-  std::memcpy(static_cast<void*>(&out), given, std::min(size, sizeof(Struct)));
-  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-  for (size_t i = sizeof(Struct); i < size; ++i) {
-    if (bytes[i] != 0)
-      return unsupported(fmt::format("{}: a field that this version ({}) does not know is set",
-                                     name, jitgemm_version()));
-  }
-  return ok_status();
-}
 
 DType dtype_or(jitgemm_dtype given, DType fallback) {
   return given == 0 ? fallback : static_cast<DType>(given);

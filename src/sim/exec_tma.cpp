@@ -321,6 +321,7 @@ Step locate_targets(Warp& w, const Op& op, uint32_t lane, const Operand& destina
 void finish_load(Cluster& cluster, const LoadTarget& target, uint32_t bytes,
                  uint32_t transaction_bytes, const Origin& origin) {
   target.cta->shared.written.set(target.offset, bytes);
+  cluster.copied_in += bytes;
   target.cta->shared.shadow.end_async_write(target.offset, bytes);
   mbarrier_complete_tx(cluster, *target.barrier_cta, target.barrier, transaction_bytes, origin);
 }
@@ -329,6 +330,7 @@ void submit_store(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint32_t offse
                   std::function<void(const std::vector<std::byte>&)> write) {
   Cluster& cluster = w.cta.cluster;
   cta.shared.shadow.begin_async_read(offset, bytes);
+  cluster.copied_out += bytes;
   const auto data = std::make_shared<std::vector<std::byte>>();
   AsyncOperation read;
   read.name = "read of a bulk store";

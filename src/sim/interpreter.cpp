@@ -2,6 +2,7 @@
 #include "sim/interpreter.h"
 
 #include "fmt/format.h"
+#include "sim/observer.h"
 
 #include <algorithm>
 
@@ -88,7 +89,9 @@ LaneMask pending_lanes(const Warp& warp, const Op& op) {
 }
 
 // Runs the current split until it waits, ends or the budget is used up.
-void run_split(Warp& warp, uint32_t& budget, std::span<OpCount> counts) {
+template <bool kObserved>
+void run_split(Warp& warp, uint32_t& budget, std::span<OpCount> counts,
+               [[maybe_unused]] Observer* observer) {
   const std::vector<Op>& ops = warp.cta.cluster.grid.kernel->ops;
   while (budget > 0) {
     Split& s = warp.splits[warp.current];
@@ -136,7 +139,15 @@ void run_split(Warp& warp, uint32_t& budget, std::span<OpCount> counts) {
     OpCount& count = counts[op.index];
     ++count.issues;
     count.lanes += static_cast<uint64_t>(std::popcount(active));
-    switch (op.execute(warp, op, active)) {
+    if constexpr (kObserved) {
+      ++warp.cta.cluster.steps;
+      observer->before(warp, op, active);
+    }
+    const Step step = op.execute(warp, op, active);
+    if constexpr (kObserved) {
+      if (step == Step::kNext || step == Step::kJumped) observer->after(warp, op, active);
+    }
+    switch (step) {
       case Step::kNext: ++warp.splits[warp.current].pc; break;
       case Step::kJumped:
         if (warp.split().mask != 0) break;
@@ -146,6 +157,23 @@ void run_split(Warp& warp, uint32_t& budget, std::span<OpCount> counts) {
       case Step::kFault: return;
     }
   }
+}
+
+// Tells of splits that have begun to wait in this turn.
+void note_parked(Warp& warp, Observer& observer) {
+  for (Split& s : warp.splits) {
+    if (!s.parked || s.parked_at != Split::kNotParked) continue;
+    s.parked_at = warp.cta.cluster.steps;
+    s.parked_op = s.pc;
+    observer.parked(warp, s);
+  }
+}
+
+// Tells that a split which had been parked runs again.
+void note_resumed(Warp& warp, Split& s, Observer& observer) {
+  if (s.parked_at == Split::kNotParked) return;
+  observer.resumed(warp, s, warp.cta.cluster.steps - s.parked_at);
+  s.parked_at = Split::kNotParked;
 }
 
 // Ends the wait of a parked split if it can. False: it goes on waiting.
@@ -165,7 +193,7 @@ bool wake(Warp& warp, uint32_t index) {
 
 }  // namespace
 
-uint32_t run_warp(Warp& warp, uint32_t budget, std::span<OpCount> counts) {
+uint32_t run_warp(Warp& warp, uint32_t budget, std::span<OpCount> counts, Observer* observer) {
   const uint32_t given = budget;
   // Every split gets a turn, so that lanes spinning on one side never starve the other.
   uint32_t turns = static_cast<uint32_t>(warp.splits.size());
@@ -176,12 +204,18 @@ uint32_t run_warp(Warp& warp, uint32_t budget, std::span<OpCount> counts) {
     const size_t before = warp.splits.size();
     if (warp.splits[index].parked && !wake(warp, index)) continue;
     if (warp.cta.cluster.fault) break;
+    if (observer != nullptr) note_resumed(warp, warp.splits[index], *observer);
     warp.current = index;
     uint32_t share =
         warp.splits.size() == 1 ? budget : std::max(1u, given / static_cast<uint32_t>(before));
     share = std::min(share, budget);
     uint32_t left = share;
-    run_split(warp, left, counts);
+    if (observer == nullptr) {
+      run_split<false>(warp, left, counts, nullptr);
+    } else {
+      run_split<true>(warp, left, counts, observer);
+      note_parked(warp, *observer);
+    }
     budget -= share - left;
     if (share == left) --budget;  // a wake or an arrival at a frame is progress too
     if (warp.splits.size() < before) next = index;

@@ -10,8 +10,11 @@
 
 namespace jitgemm::sim {
 
+class Observer;
+
 // Executes at most `budget` ops of the warp. Returns the number executed; 0: every split waits.
-uint32_t run_warp(Warp& warp, uint32_t budget, std::span<OpCount> counts);
+// With an observer, it is told of each op and each wait; without one this costs nothing.
+uint32_t run_warp(Warp& warp, uint32_t budget, std::span<OpCount> counts, Observer* observer);
 
 // True if some split of the warp could run (polls what the splits wait for).
 bool can_run(Warp& warp);

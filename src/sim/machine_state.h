@@ -63,6 +63,9 @@ struct Split {
   bool waits_aligned = false;  // at an .aligned op, for the other live lanes
   bool timed_out = false;      // its wait was ended by the time limit
   LaneMask synced = 0;         // lanes for which the member-mask instruction at pc has been done
+  uint64_t parked_at = kNotParked;  // Cluster::steps when it was parked; of observed runs only
+  uint32_t parked_op = 0;
+  static constexpr uint64_t kNotParked = ~uint64_t{0};
   Wait wait;
   std::vector<uint32_t> return_stack;  // call sites
 };
@@ -250,6 +253,11 @@ class Cluster {
   uint64_t effects = 0;
   uint64_t effects_at_time_out = ~uint64_t{0};  // when waits last ended by their time limit
 
+  // Of observed runs: warp instructions executed and asynchronous operations completed.
+  uint64_t steps = 0;
+  // Bytes that asynchronous copies have brought into shared memory and have taken from it.
+  uint64_t copied_in = 0, copied_out = 0;
+
   bool finished() const;
   // Ends the phase of the cluster barrier if every live thread has arrived.
   void settle_barrier();
@@ -264,6 +272,12 @@ class Cluster {
   uint64_t random();
 };
 
+// Storage of module variables, by symbol; null storage for symbols that are none.
+struct ModuleVariables {
+  std::vector<std::unique_ptr<std::byte[]>> storage;
+  std::vector<uint64_t> addresses;
+};
+
 // What all clusters of a run share.
 struct GridState {
   const DecodedProgram* program = nullptr;
@@ -272,9 +286,8 @@ struct GridState {
   Options options;
   GlobalMemory memory;
   std::vector<std::byte> parameters;
-  std::vector<std::byte> constants;                     // the constant bank, addresses patched in
-  std::vector<std::unique_ptr<std::byte[]>> variables;  // storage of module variables
-  std::vector<uint64_t> variable_addresses;             // by symbol
+  std::vector<std::byte> constants;  // the constant bank, addresses patched in
+  std::shared_ptr<ModuleVariables> variables;
   uint32_t threads_per_cta = 0;
   uint32_t warps_per_cta = 0;
   uint32_t ctas_per_cluster = 1;

@@ -61,8 +61,13 @@ uint64_t WrittenMap::first_missing(uint64_t offset, uint64_t bytes) const {
   return ~uint64_t{0};
 }
 
+WrittenBits make_written_bits(uint64_t bytes) {
+  // Value-initialised: nothing was written.
+  return WrittenBits(new std::atomic<uint64_t>[(bytes + 63) / 64]());
+}
+
 void GlobalMemory::add(const void* base, uint64_t bytes, bool readable, bool writable,
-                       bool initialised, std::string name) {
+                       bool initialised, std::string name, WrittenBits written) {
   if (bytes == 0) return;
   Range range;
   range.base = reinterpret_cast<uint64_t>(base);
@@ -71,8 +76,8 @@ void GlobalMemory::add(const void* base, uint64_t bytes, bool readable, bool wri
   range.writable = writable;
   range.name = std::move(name);
   if (!initialised) {
-    // One bit a byte, counted from the range's base; zero-initialised.
-    range.written = std::make_unique<std::atomic<uint64_t>[]>((bytes + 63) / 64);
+    // One bit a byte, counted from the range's base.
+    range.written = written != nullptr ? std::move(written) : make_written_bits(bytes);
   }
   ranges_.push_back(std::move(range));
 }

@@ -86,12 +86,13 @@ class GlobalMemory {
     uint64_t bytes = 0;
     bool readable = true;
     bool writable = true;
-    std::string name;                                  // for reports
-    std::unique_ptr<std::atomic<uint64_t>[]> written;  // null: all of it counts as written
+    std::string name;     // for reports
+    WrittenBits written;  // null: all of it counts as written
   };
 
+  // `written` may hold what was written before; it counts only for memory that is not initialised.
   void add(const void* base, uint64_t bytes, bool readable, bool writable, bool initialised,
-           std::string name);
+           std::string name, WrittenBits written = nullptr);
   // Call once after the last add. Overlapping ranges are allowed; the narrowest permission wins
   // nowhere: the range that starts last before the address decides.
   void seal();

@@ -2,6 +2,7 @@
 #include "sim/report.h"
 
 #include "fmt/format.h"
+#include "ptx/instruction_table.h"
 
 #include <algorithm>
 #include <map>
@@ -29,14 +30,66 @@ const Op* op_of(const GridState& grid, const Origin& origin) {
   return origin.op < grid.kernel->ops.size() ? &grid.kernel->ops[origin.op] : nullptr;
 }
 
+// The group of an instruction: the chapter of the PTX ISA that has it, data movement in three.
+std::string_view group_name(const Op& op) {
+  if (op.instruction == nullptr) return "control flow";
+  if ((op.flags & kOpMatrix) != 0) return "matrix";
+  const std::string_view section = ptx::InstructionTable::get().row(*op.instruction).section;
+  struct Chapter {
+    std::string_view section, name;
+  };
+  constexpr Chapter kChapters[] = {
+      {"9.7.1.",  "integer"              },
+      {"9.7.2.",  "integer"              },
+      {"9.7.3.",  "floating point"       },
+      {"9.7.4.",  "half precision"       },
+      {"9.7.5.",  "floating point"       },
+      {"9.7.6.",  "compare and select"   },
+      {"9.7.7.",  "compare and select"   },
+      {"9.7.8.",  "logic and shift"      },
+      {"9.7.12.", "control flow"         },
+      {"9.7.13.", "synchronisation"      },
+      {"9.7.14.", "warp matrix moves"    },
+      {"9.7.15.", "wgmma synchronisation"},
+      {"9.7.16.", "tcgen05, other"       },
+  };
+  if (section.starts_with("9.7.9.")) {
+    if ((op.flags & kOpMemory) != 0) return "load and store";
+    const std::string_view name = ptx::opcode_name(op.instruction->opcode);
+    if (name.starts_with("cp.")) return "asynchronous copy";
+    return "move and convert";
+  }
+  for (const Chapter& chapter : kChapters) {
+    if (section.starts_with(chapter.section)) return chapter.name;
+  }
+  return "other";
+}
+
+void add_to(std::map<std::string, Counter>& counters, const std::string& name,
+            const OpCount& count) {
+  Counter& c = counters[name];
+  c.name = name;
+  c.instructions += count.issues;
+  c.thread_instructions += count.lanes;
+}
+
+std::vector<Counter> most_frequent_first(std::map<std::string, Counter>& counters) {
+  std::vector<Counter> sorted;
+  for (auto& [name, counter] : counters) sorted.push_back(std::move(counter));
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Counter& a, const Counter& b) {
+    return a.instructions > b.instructions;
+  });
+  return sorted;
+}
+
+}  // namespace
+
 std::string source_line(const GridState& grid, const Op& op) {
   if (op.instruction == nullptr) return "return of a function";
   const uint32_t line = op.instruction->position.line;
   if (line == 0 || line > grid.program->lines.size()) return "";
   return trimmed(grid.program->lines[line - 1]);
 }
-
-}  // namespace
 
 std::string describe_operands(const Warp& warp, const Op& op, int32_t lane) {
   std::string text;
@@ -66,6 +119,24 @@ std::string describe_operands(const Warp& warp, const Op& op, int32_t lane) {
         break;
     }
     text += (text.empty() ? "" : ", ") + value;
+  }
+  return text;
+}
+
+std::string describe_results(const Warp& warp, const Op& op, uint32_t lane) {
+  std::string text;
+  const auto add = [&](const Operand& o) {
+    if (!o.written || (o.kind != OperandKind::kValue && o.kind != OperandKind::kPredicate)) return;
+    text += (text.empty() ? "" : ", ") + describe_value(warp, o, lane);
+  };
+  const auto& lists = warp.cta.cluster.grid.kernel->lists;
+  for (uint32_t i = 0; i < op.slot_count; ++i) {
+    const Operand& o = op.slot(i);
+    if (o.kind != OperandKind::kList) {
+      add(o);
+      continue;
+    }
+    for (uint32_t e = 0; e < std::min(o.count, 8u); ++e) add(lists[o.offset + e]);
   }
   return text;
 }
@@ -121,25 +192,26 @@ std::string describe_waits(const Cluster& cluster) {
 
 Report make_report(const GridState& grid, std::span<const OpCount> counts) {
   Report report;
-  std::map<std::string, Counter> classes;
+  std::map<std::string, Counter> classes, groups, matrix;
   for (size_t i = 0; i < counts.size(); ++i) {
     if (counts[i].issues == 0) continue;
     const Op& op = grid.kernel->ops[i];
     const std::string name =
         op.instruction == nullptr ? "ret" : std::string(ptx::opcode_name(op.instruction->opcode));
-    Counter& c = classes[name];
-    c.name = name;
-    c.instructions += counts[i].issues;
-    c.thread_instructions += counts[i].lanes;
+    add_to(classes, name, counts[i]);
+    add_to(groups, std::string(group_name(op)), counts[i]);
     report.instructions += counts[i].issues;
     report.thread_instructions += counts[i].lanes;
-    if ((op.flags & kOpMatrix) != 0) report.matrix_instructions += counts[i].issues;
+    if ((op.flags & kOpMatrix) != 0 && op.instruction != nullptr) {
+      report.matrix_instructions += counts[i].issues;
+      add_to(matrix, grid.program->module.mnemonics[op.instruction->mnemonic], counts[i]);
+    }
     if ((op.flags & kOpMemory) == 0 || op.instruction == nullptr) continue;
     const ptx::Modifiers& m = op.modifiers();
     const uint64_t bytes = counts[i].lanes *
                            static_cast<uint64_t>(std::max(8, ptx::type_bits(m.type()))) / 8 *
                            std::max<uint64_t>(1, m.vector);
-    c.bytes += bytes;
+    classes[name].bytes += bytes;
     const bool writes =
         op.instruction->opcode != ptx::Opcode::kLd && op.instruction->opcode != ptx::Opcode::kLdu;
     switch (m.space) {
@@ -156,10 +228,9 @@ Report make_report(const GridState& grid, std::span<const OpCount> counts) {
       default: break;
     }
   }
-  for (auto& [name, counter] : classes) report.classes.push_back(std::move(counter));
-  std::stable_sort(
-      report.classes.begin(), report.classes.end(),
-      [](const Counter& a, const Counter& b) { return a.instructions > b.instructions; });
+  report.classes = most_frequent_first(classes);
+  report.groups = most_frequent_first(groups);
+  report.matrix = most_frequent_first(matrix);
   report.numerics = grid.options.numerics;
   report.seed = grid.options.seed;
   return report;

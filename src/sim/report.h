@@ -10,7 +10,11 @@
 
 namespace jitgemm::sim {
 
+// The text of the op's line of PTX, without the blanks around it.
+std::string source_line(const GridState& grid, const Op& op);
 std::string describe_operands(const Warp& warp, const Op& op, int32_t lane);
+// What the op has written, in a lane; empty if it writes no register.
+std::string describe_results(const Warp& warp, const Op& op, uint32_t lane);
 std::string describe_fault(const GridState& grid, const Fault& fault);
 // One line for each split of the cluster that waits.
 std::string describe_waits(const Cluster& cluster);

@@ -4,7 +4,10 @@
 #include "fmt/format.h"
 #include "sim/async_state.h"
 #include "sim/interpreter.h"
+#include "sim/observer.h"
 #include "sim/report.h"
+#include "sim/statistics_collector.h"
+#include "sim/trace.h"
 
 #include <algorithm>
 #include <deque>
@@ -24,6 +27,7 @@ constexpr uint64_t kSpinOps = 1 << 18;
 // Ops after which a cluster lets others that already run have a turn.
 constexpr uint64_t kSliceOps = 1 << 22;
 constexpr size_t kMaxResidentCtas = 1024;
+constexpr uint64_t kOrderWindow = 1 << 16;  // clusters whose order a seed permutes together
 
 enum class SliceEnd { kFinished, kFault, kSpinning, kSliceOver };
 
@@ -111,7 +115,13 @@ bool resolve_standstill(Cluster& cluster) {
 
 class Worker {
  public:
-  explicit Worker(GridState& grid) : grid_(grid), counts_(grid.kernel->ops.size()) {}
+  explicit Worker(GridState& grid) : grid_(grid), counts_(grid.kernel->ops.size()) {
+    if (grid.options.statistics) statistics_.emplace(grid);
+    if (grid.options.trace) trace_.emplace(grid);
+    if (statistics_) observers_.add(*statistics_);
+    if (trace_) observers_.add(*trace_);
+    if (statistics_ || trace_) observer_ = &observers_;
+  }
 
   // Runs a cluster until it ends, faults, spins or has had its slice.
   SliceEnd run(Cluster& cluster) {
@@ -130,18 +140,20 @@ class Worker {
         const uint32_t turn = cluster.random_state == 0
                                   ? kTurn
                                   : 1 + static_cast<uint32_t>(cluster.random() % (2 * kTurn));
-        ran += run_warp(*warp, turn, counts_);
+        ran += run_warp(*warp, turn, counts_, observer_);
         if (cluster.fault) return SliceEnd::kFault;
       }
       std::erase_if(order, [](const Warp* w) { return w->finished(); });
       if (order.empty()) {
         drain_cluster(cluster);
+        if (observer_ != nullptr) observer_->cluster_ended(cluster);
         return cluster.fault ? SliceEnd::kFault : SliceEnd::kFinished;
       }
       if (grid_.stop.load(std::memory_order_relaxed)) return SliceEnd::kFault;
       if (ran == 0) {
-        if (!cluster.engine.complete_one(cluster, cluster.random()) && !any_can_run(order) &&
-            !resolve_standstill(cluster)) {
+        if (cluster.engine.complete_one(cluster, cluster.random())) {
+          ++cluster.steps;
+        } else if (!any_can_run(order) && !resolve_standstill(cluster)) {
           return SliceEnd::kFault;
         }
         if (cluster.fault) return SliceEnd::kFault;
@@ -177,6 +189,9 @@ class Worker {
   }
 
   const std::vector<OpCount>& counts() const { return counts_; }
+  void add_statistics(StatisticsCollector& total) const {
+    if (statistics_) total.merge(*statistics_);
+  }
 
  private:
   static void shuffle(Cluster& cluster, std::vector<Warp*>& order) {
@@ -188,14 +203,28 @@ class Worker {
 
   GridState& grid_;
   std::vector<OpCount> counts_;
+  std::optional<StatisticsCollector> statistics_;
+  std::optional<TraceWriter> trace_;
+  Observers observers_;
+  Observer* observer_ = nullptr;  // null: nobody looks, and nothing is spent on it
 };
 
 // What the host threads share.
 struct Queue {
-  std::vector<uint64_t> order;  // cluster numbers
+  uint64_t clusters = 0;
+  // Empty: clusters start in their own order. Else the order within each window of so many numbers
+  // (what is left at the end keeps its own), so that a vast grid costs no memory.
+  std::vector<uint32_t> order;
   std::atomic<size_t> next{0};
-  std::mutex mutex;  // guards result
+  std::mutex mutex;  // guards result and statistics
   GridResult result;
+  StatisticsCollector statistics;
+
+  uint64_t cluster_number(uint64_t i) const {
+    const uint64_t window = order.size();
+    if (window == 0 || i / window == clusters / window) return i;
+    return i / window * window + order[i % window];
+  }
 };
 
 std::array<uint32_t, 3> first_cta(const GridState& grid, uint64_t number) {
@@ -225,9 +254,9 @@ void run_worker(GridState& grid, Queue& queue) {
       const uint64_t total = grid.state_bytes.load() + bytes;
       if (total <= grid.options.memory_limit) {
         const size_t i = queue.next.fetch_add(1);
-        if (i < queue.order.size()) {
+        if (i < queue.clusters) {
           peak = std::max(peak, grid.state_bytes.fetch_add(bytes) + bytes);
-          const uint64_t number = queue.order[i];
+          const uint64_t number = queue.cluster_number(i);
           resident.push_front(
               {std::make_unique<Cluster>(grid, first_cta(grid, number), number), bytes, 0});
         }
@@ -277,6 +306,7 @@ void run_worker(GridState& grid, Queue& queue) {
     result.counts[i].issues += worker.counts()[i].issues;
     result.counts[i].lanes += worker.counts()[i].lanes;
   }
+  worker.add_statistics(queue.statistics);
   result.async_operations += async_operations;
   result.peak_state_bytes = std::max(result.peak_state_bytes, peak);
 }
@@ -285,23 +315,31 @@ void run_worker(GridState& grid, Queue& queue) {
 
 GridResult run_grid(GridState& grid) {
   const Launch& l = grid.launch;
-  Queue queue;
+  Queue queue{.clusters = 0,
+              .order = {},
+              .next = 0,
+              .mutex = {},
+              .result = {},
+              .statistics = StatisticsCollector(grid)};
   queue.result.counts.resize(grid.kernel->ops.size());
   const uint64_t clusters = uint64_t{l.grid[0]} * l.grid[1] * l.grid[2] / grid.ctas_per_cluster;
-  queue.order.resize(clusters);
-  std::iota(queue.order.begin(), queue.order.end(), uint64_t{0});
+  queue.clusters = clusters;
   if (grid.options.seed != 0) {
+    queue.order.resize(std::min(clusters, kOrderWindow));
+    std::iota(queue.order.begin(), queue.order.end(), 0U);
     uint64_t state = grid.options.seed;
-    for (size_t i = clusters; i > 1; --i) {
+    for (size_t i = queue.order.size(); i > 1; --i) {
       state = state * 6364136223846793005u + 1442695040888963407u;
       std::swap(queue.order[i - 1], queue.order[(state >> 33) % i]);
     }
   }
-  const uint64_t threads = std::clamp<uint64_t>(grid.options.threads, 1, clusters);
+  const uint64_t wanted = grid.options.trace ? 1 : grid.options.threads;
+  const uint64_t threads = std::clamp<uint64_t>(wanted, 1, clusters);
   std::vector<std::thread> helpers;
   for (uint64_t t = 1; t < threads; ++t) helpers.emplace_back([&] { run_worker(grid, queue); });
   run_worker(grid, queue);
   for (std::thread& t : helpers) t.join();
+  if (grid.options.statistics) queue.result.statistics = queue.statistics.finish();
   return std::move(queue.result);
 }
 

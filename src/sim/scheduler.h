@@ -16,6 +16,7 @@ struct GridResult {
   uint64_t async_operations = 0;
   uint64_t peak_state_bytes = 0;
   std::string fault;  // report of the first fault; empty: none
+  Statistics statistics;
 };
 
 GridResult run_grid(GridState& grid);

@@ -14,6 +14,9 @@ namespace jitgemm::sim {
 namespace {
 
 constexpr uint32_t kMaxThreadsPerCta = 1024;
+// CUDA C++ Programming Guide, technical specifications per compute capability.
+constexpr std::array<uint32_t, 3> kMaxGrid = {2147483647, 65535, 65535};
+constexpr std::array<uint32_t, 3> kMaxBlock = {1024, 1024, 64};
 constexpr uint32_t kMaxCtasPerCluster = 16;
 constexpr uint64_t kMaxSharedBytes = 227 * 1024;
 
@@ -28,6 +31,11 @@ Status check_launch(const DecodedKernel& kernel, const Launch& launch) {
       return invalid_argument(
           fmt::format("launch of {}: grid {}, block {} and cluster {} must be positive", f.name,
                       triple(launch.grid), triple(launch.block), triple(launch.cluster)));
+    }
+    if (launch.grid[d] > kMaxGrid[d] || launch.block[d] > kMaxBlock[d]) {
+      return invalid_argument(fmt::format(
+          "launch of {}: grid {} and block {}, at most {} and {} allowed", f.name,
+          triple(launch.grid), triple(launch.block), triple(kMaxGrid), triple(kMaxBlock)));
     }
     if (launch.grid[d] % launch.cluster[d] != 0) {
       return invalid_argument(fmt::format("launch of {}: grid {} is not a multiple of cluster {}",
@@ -73,40 +81,64 @@ Status check_launch(const DecodedKernel& kernel, const Launch& launch) {
   return ok_status();
 }
 
-// Gives module variables in .global and .const their storage and writes their addresses into the
-// constant bank.
-void place_variables(GridState& grid) {
-  const ptx::Module& module = grid.program->module;
-  grid.variable_addresses.assign(module.symbols.size(), 0);
+bool has_storage(const ptx::Symbol& s) {
+  return s.kind == ptx::SymbolKind::kVariable && s.size != 0 &&
+         (s.space == ptx::Space::kGlobal || s.space == ptx::Space::kConst);
+}
+
+// Gives module variables in .global and .const their storage.
+Result<std::shared_ptr<ModuleVariables>> allocate_variables(const ptx::Module& module,
+                                                            uint64_t memory_limit) {
+  uint64_t total = 0;
+  for (const ptx::Symbol& s : module.symbols) {
+    if (!has_storage(s)) continue;
+    total += s.size;
+    if (total > memory_limit) {
+      return Status(StatusCode::kOutOfMemory,
+                    fmt::format("the module's variables need more than the memory limit, {} bytes",
+                                memory_limit));
+    }
+  }
+  auto variables = std::make_shared<ModuleVariables>();
+  std::vector<uint64_t>& addresses = variables->addresses;
+  addresses.assign(module.symbols.size(), 0);
+  variables->storage.resize(module.symbols.size());
   for (size_t i = 0; i < module.symbols.size(); ++i) {
     const ptx::Symbol& s = module.symbols[i];
-    if (s.kind != ptx::SymbolKind::kVariable ||
-        (s.space != ptx::Space::kGlobal && s.space != ptx::Space::kConst))
-      continue;
-    if (s.size == 0) continue;
+    if (!has_storage(s)) continue;
     const uint64_t align = std::max<uint64_t>(s.align, 16);
     auto storage = std::make_unique<std::byte[]>(s.size + align);
     std::byte* base =
         storage.get() + (align - reinterpret_cast<uintptr_t>(storage.get()) % align) % align;
     if (!s.data.empty()) std::memcpy(base, s.data.data(), std::min<size_t>(s.data.size(), s.size));
-    grid.variable_addresses[i] = reinterpret_cast<uint64_t>(base);
-    // Module variables without an initialiser are zero (PTX ISA 5.4.4).
-    grid.memory.add(base, s.size, true, s.space == ptx::Space::kGlobal, true,
-                    fmt::format("variable {}", s.name));
-    grid.variables.push_back(std::move(storage));
+    addresses[i] = reinterpret_cast<uint64_t>(base);
+    variables->storage[i] = std::move(storage);
   }
   for (size_t i = 0; i < module.symbols.size(); ++i) {
     const ptx::Symbol& s = module.symbols[i];
     for (const ptx::Relocation& r : s.relocations) {
-      if (grid.variable_addresses[i] == 0 || r.is_function) continue;
-      const uint64_t value = grid.variable_addresses[r.index] + static_cast<uint64_t>(r.addend);
-      std::memcpy(reinterpret_cast<std::byte*>(grid.variable_addresses[i]) + r.offset, &value,
-                  r.bytes);
+      if (addresses[i] == 0 || r.is_function) continue;
+      const uint64_t value = addresses[r.index] + static_cast<uint64_t>(r.addend);
+      std::memcpy(reinterpret_cast<std::byte*>(addresses[i]) + r.offset, &value, r.bytes);
     }
+  }
+  return variables;
+}
+
+// Lets the kernel reach the module variables and writes their addresses into the constant bank.
+void place_variables(GridState& grid) {
+  const ptx::Module& module = grid.program->module;
+  const std::vector<uint64_t>& addresses = grid.variables->addresses;
+  for (size_t i = 0; i < module.symbols.size(); ++i) {
+    const ptx::Symbol& s = module.symbols[i];
+    if (!has_storage(s)) continue;
+    // Module variables without an initialiser are zero (PTX ISA 5.4.4).
+    grid.memory.add(reinterpret_cast<const void*>(addresses[i]), s.size, true,
+                    s.space == ptx::Space::kGlobal, true, fmt::format("variable {}", s.name));
   }
   grid.constants = grid.kernel->constants;
   for (const VariableAddress& v : grid.kernel->variable_addresses) {
-    const uint64_t value = grid.variable_addresses[v.symbol] + static_cast<uint64_t>(v.addend);
+    const uint64_t value = addresses[v.symbol] + static_cast<uint64_t>(v.addend);
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
       std::memcpy(grid.constants.data() + v.offset + lane * v.bytes, &value, v.bytes);
     }
@@ -133,11 +165,20 @@ std::vector<std::string> Program::entries() const {
   return names;
 }
 
+Result<std::shared_ptr<ModuleVariables>> Program::make_variables(uint64_t memory_limit) const {
+  return allocate_variables(decoded_->module, memory_limit);
+}
+
 Result<Report> run(const Program& program, const Launch& launch, const Options& options) {
   const DecodedKernel* kernel = program.decoded().find(launch.entry);
   if (kernel == nullptr)
     return invalid_argument(fmt::format("the module has no entry named '{}'", launch.entry));
   JITGEMM_TRY(check_launch(*kernel, launch));
+  if (launch.variables != nullptr &&
+      launch.variables->addresses.size() != program.decoded().module.symbols.size()) {
+    return invalid_argument(
+        fmt::format("launch of {}: the variables belong to another module", launch.entry));
+  }
 
   GridState grid;
   grid.program = &program.decoded();
@@ -153,7 +194,12 @@ Result<Report> run(const Program& program, const Launch& launch, const Options& 
   for (size_t i = 0; i < launch.memory.size(); ++i) {
     const MemoryRange& r = launch.memory[i];
     grid.memory.add(r.base, r.bytes, r.readable, r.writable, r.initialised || !options.sanitize,
-                    fmt::format("memory range {} of the launch", i));
+                    r.name.empty() ? fmt::format("memory range {} of the launch", i) : r.name,
+                    r.written);
+  }
+  grid.variables = launch.variables;
+  if (grid.variables == nullptr) {
+    JITGEMM_ASSIGN(grid.variables, program.make_variables(options.memory_limit));
   }
   place_variables(grid);
   grid.memory.seal();
@@ -166,6 +212,7 @@ Result<Report> run(const Program& program, const Launch& launch, const Options& 
   report.ctas = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   report.clusters = report.ctas / grid.ctas_per_cluster;
   report.warps = report.ctas * grid.warps_per_cta;
+  report.statistics = std::move(result.statistics);
   return report;
 }
 

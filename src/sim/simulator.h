@@ -4,12 +4,15 @@
 // how it is named or which library made it. Nothing behind this header is needed by a caller.
 #pragma once
 
+#include "sim/statistics.h"
 #include "support/result.h"
 #include "support/status.h"
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,7 +21,8 @@
 
 namespace jitgemm::sim {
 
-struct DecodedProgram;  // program.h
+struct DecodedProgram;   // program.h
+struct ModuleVariables;  // machine_state.h
 
 // A loaded module. Immutable, cheap to copy, may be shared by threads.
 class Program {
@@ -28,6 +32,10 @@ class Program {
   static Result<Program> load(std::string_view ptx);
 
   std::vector<std::string> entries() const;
+  // The module's .global and .const variables, as initialised. Launches that are given the same
+  // ones see each other's writes, as the launches of one loaded module do on a GPU.
+  // OUT_OF_MEMORY if they need more bytes than the limit.
+  Result<std::shared_ptr<ModuleVariables>> make_variables(uint64_t memory_limit) const;
   const DecodedProgram& decoded() const { return *decoded_; }
 
  private:
@@ -35,13 +43,20 @@ class Program {
   std::shared_ptr<const DecodedProgram> decoded_;
 };
 
+// A bit a byte: which bytes of a range kernels have written. Kept by a caller who runs several
+// launches on one range.
+using WrittenBits = std::shared_ptr<std::atomic<uint64_t>[]>;
+WrittenBits make_written_bits(uint64_t bytes);
+
 // Host memory that the kernel may touch as global memory. Its device address is its host address.
 struct MemoryRange {
   const void* base = nullptr;
   uint64_t bytes = 0;
   bool readable = true;
   bool writable = true;
-  bool initialised = true;  // false: reading a byte before the kernel wrote it is a fault
+  bool initialised = true;   // false: reading a byte before the kernel wrote it is a fault
+  std::string name = {};     // for reports
+  WrittenBits written = {};  // with initialised = false: what earlier launches wrote
 };
 
 struct Launch {
@@ -53,6 +68,7 @@ struct Launch {
   std::span<const std::byte> parameters;  // laid out as the entry's .param list
   std::vector<MemoryRange> memory;
   bool programmatic_dependent = false;  // griddepcontrol is legal; the grid before it has completed
+  std::shared_ptr<ModuleVariables> variables = {};  // null: fresh ones for this launch
 };
 
 enum class Numerics : uint8_t { kExact, kHopper, kBlackwell };
@@ -68,6 +84,10 @@ struct Options {
   uint64_t step_limit = 20'000'000'000;  // warp instructions of the whole grid
   uint64_t memory_limit = uint64_t{8}
                           << 30;  // bytes of simulator state (registers, shared, tensor)
+  bool statistics = false;        // fills Report::statistics; slower
+  // Called with a line of text for every warp instruction and every wait. The run then uses one
+  // host thread.
+  std::function<void(std::string_view line)> trace = {};
 };
 
 struct Counter {
@@ -79,6 +99,8 @@ struct Counter {
 
 struct Report {
   std::vector<Counter> classes;  // by opcode, most frequent first
+  std::vector<Counter> groups;   // by what they do: "integer", "load and store", ...
+  std::vector<Counter> matrix;   // matrix instructions by their whole mnemonic
   uint64_t instructions = 0;
   uint64_t thread_instructions = 0;
   uint64_t global_bytes_read = 0, global_bytes_written = 0;
@@ -90,6 +112,7 @@ struct Report {
   uint64_t peak_state_bytes = 0;
   Numerics numerics = Numerics::kExact;
   uint64_t seed = 0;
+  Statistics statistics;  // with Options::statistics
   std::string to_string() const;
 };
 

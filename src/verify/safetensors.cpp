@@ -214,38 +214,38 @@ uint64_t read_little_endian(const unsigned char* bytes) {
 }
 
 Status write_all(int descriptor, const std::string& header,
-                 const std::vector<const HostTensor*>& order) {
+                 const std::vector<const TensorBytes*>& order) {
   unsigned char length[kLengthBytes];
   for (size_t i = 0; i < kLengthBytes; ++i) {
     length[i] = static_cast<unsigned char>(header.size() >> (8 * i));
   }
   JITGEMM_TRY(write_exactly(descriptor, length, sizeof(length)));
   JITGEMM_TRY(write_exactly(descriptor, header.data(), header.size()));
-  for (const HostTensor* tensor : order) {
+  for (const TensorBytes* tensor : order) {
     JITGEMM_TRY(write_exactly(descriptor, tensor->bytes.data(), tensor->bytes.size()));
   }
   return ok_status();
 }
 
-Result<std::string> make_header(const std::vector<const HostTensor*>& order,
+Result<std::string> make_header(const std::vector<const TensorBytes*>& order,
                                 const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header[kMetadata] = metadata;
   uint64_t offset = 0;
-  for (const HostTensor* tensor : order) {
+  for (const TensorBytes* tensor : order) {
     if (tensor->name == kMetadata || header.contains(tensor->name)) {
       return invalid_argument("safetensors: name " + printable(tensor->name) + " is taken");
     }
-    const auto expected = static_cast<size_t>(tensor->element_count()) *
-                          static_cast<size_t>(dtype_info(tensor->dtype).bytes);
+    size_t expected = tensor->element_bytes;
+    for (const int64_t extent : tensor->shape) expected *= static_cast<size_t>(extent);
     if (tensor->bytes.size() != expected) {
       return invalid_argument(fmt::format("safetensors: {}: expected {} bytes, found {}",
                                           printable(tensor->name), expected, tensor->bytes.size()));
     }
     header[tensor->name] = {
-        {"dtype",        dtype_info(tensor->dtype).name},
-        {"shape",        tensor->shape                 },
-        {"data_offsets", {offset, offset + expected}   }
+        {"dtype",        tensor->dtype_name         },
+        {"shape",        tensor->shape              },
+        {"data_offsets", {offset, offset + expected}}
     };
     offset += expected;
   }
@@ -318,17 +318,28 @@ const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
   return nullptr;
 }
 
+Status SafetensorsFile::no_tensor(std::string_view name) const {
+  std::string present;
+  for (size_t i = 0; i < std::min<size_t>(header_.entries.size(), 8); ++i) {
+    present += (i == 0 ? "" : ", ") + printable(header_.entries[i].name);
+  }
+  if (header_.entries.size() > 8) present += ", ...";
+  return invalid_argument(fmt::format("{}: no tensor {}; it has {}", path_, printable(name),
+                                      present.empty() ? "none" : present));
+}
+
+Result<std::vector<std::byte>> SafetensorsFile::load_bytes(std::string_view name) const {
+  const SafetensorsEntry* entry = find(name);
+  if (entry == nullptr) return no_tensor(name);
+  std::vector<std::byte> bytes(entry->end - entry->begin);
+  JITGEMM_TRY(read_exactly(*descriptor_, data_start_ + entry->begin, bytes.data(), bytes.size())
+                  .with_context(path_));
+  return bytes;
+}
+
 Result<HostTensor> SafetensorsFile::load(std::string_view name) const {
   const SafetensorsEntry* entry = find(name);
-  if (entry == nullptr) {
-    std::string present;
-    for (size_t i = 0; i < std::min<size_t>(header_.entries.size(), 8); ++i) {
-      present += (i == 0 ? "" : ", ") + printable(header_.entries[i].name);
-    }
-    if (header_.entries.size() > 8) present += ", ...";
-    return invalid_argument(fmt::format("{}: no tensor {}; it has {}", path_, printable(name),
-                                        present.empty() ? "none" : present));
-  }
+  if (entry == nullptr) return no_tensor(name);
   if (!entry->dtype) {
     return unsupported(
         fmt::format("{}: tensor {} has dtype {}", path_, printable(name), entry->dtype_name));
@@ -342,11 +353,22 @@ Result<HostTensor> SafetensorsFile::load(std::string_view name) const {
 
 Status write_safetensors(const std::string& path, const std::vector<HostTensor>& tensors,
                          const std::map<std::string, std::string>& metadata) {
-  std::vector<const HostTensor*> order;
-  for (const HostTensor& tensor : tensors) order.push_back(&tensor);
+  std::vector<TensorBytes> views;
+  for (const HostTensor& tensor : tensors) {
+    const DTypeInfo& info = dtype_info(tensor.dtype);
+    views.push_back({tensor.name, std::string(info.name), static_cast<uint32_t>(info.bytes),
+                     tensor.shape, tensor.bytes});
+  }
+  return write_safetensors(path, views, metadata);
+}
+
+Status write_safetensors(const std::string& path, const std::vector<TensorBytes>& tensors,
+                         const std::map<std::string, std::string>& metadata) {
+  std::vector<const TensorBytes*> order;
+  for (const TensorBytes& tensor : tensors) order.push_back(&tensor);
   // Wide elements first, so that every tensor is aligned to its own element.
-  std::stable_sort(order.begin(), order.end(), [](const HostTensor* a, const HostTensor* b) {
-    return dtype_info(a->dtype).bytes > dtype_info(b->dtype).bytes;
+  std::stable_sort(order.begin(), order.end(), [](const TensorBytes* a, const TensorBytes* b) {
+    return a->element_bytes > b->element_bytes;
   });
   JITGEMM_ASSIGN(const std::string header, make_header(order, metadata));
   const std::string partial = fmt::format("{}.partial.{}", path, ::getpid());

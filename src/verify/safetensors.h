@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,9 +52,12 @@ class SafetensorsFile {
   // INVALID_ARGUMENT naming what the file has when the name is not there; UNSUPPORTED for a dtype
   // that is not one of ours.
   Result<HostTensor> load(std::string_view name) const;
+  // The bytes of a tensor of any dtype.
+  Result<std::vector<std::byte>> load_bytes(std::string_view name) const;
 
  private:
   SafetensorsFile() = default;
+  Status no_tensor(std::string_view name) const;
 
   std::string path_;
   std::shared_ptr<const int> descriptor_;
@@ -61,8 +65,19 @@ class SafetensorsFile {
   SafetensorsHeader header_;
 };
 
+// A tensor of any dtype that the format knows; the bytes are the caller's.
+struct TensorBytes {
+  std::string name;
+  std::string dtype_name;  // as the format spells it
+  uint32_t element_bytes = 1;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> bytes;
+};
+
 // Writes beside the target and renames, so that a failure leaves no partial file under its name.
 Status write_safetensors(const std::string& path, const std::vector<HostTensor>& tensors,
+                         const std::map<std::string, std::string>& metadata = {});
+Status write_safetensors(const std::string& path, const std::vector<TensorBytes>& tensors,
                          const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace jitgemm

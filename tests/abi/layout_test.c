@@ -70,6 +70,21 @@ int main(void) {
   OFFSET(jitgemm_gemm_arguments, reserved, 76);
   expect("sizeof jitgemm_gemm_arguments", sizeof(jitgemm_gemm_arguments), 80);
 
+  OFFSET(jitgemm_sim_buffer, name, 0);
+  OFFSET(jitgemm_sim_buffer, data, 8);
+  OFFSET(jitgemm_sim_buffer, bytes, 16);
+  expect("sizeof jitgemm_sim_buffer", sizeof(jitgemm_sim_buffer), 24);
+
+  OFFSET(jitgemm_sim_run_arguments, struct_size, 0);
+  OFFSET(jitgemm_sim_run_arguments, ptx, 8);
+  OFFSET(jitgemm_sim_run_arguments, launch_json, 16);
+  OFFSET(jitgemm_sim_run_arguments, folder, 24);
+  OFFSET(jitgemm_sim_run_arguments, buffers, 32);
+  OFFSET(jitgemm_sim_run_arguments, buffer_count, 40);
+  OFFSET(jitgemm_sim_run_arguments, report, 48);
+  OFFSET(jitgemm_sim_run_arguments, report_user, 56);
+  expect("sizeof jitgemm_sim_run_arguments", sizeof(jitgemm_sim_run_arguments), 64);
+
   OFFSET(jitgemm_grouped_gemm_problem, struct_size, 0);
   OFFSET(jitgemm_grouped_gemm_problem, m, 8);
   OFFSET(jitgemm_grouped_gemm_problem, n, 16);

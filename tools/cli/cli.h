@@ -52,6 +52,7 @@ void add_cache_command(CLI::App& app, Cli& cli);
 void add_doctor_command(CLI::App& app, Cli& cli);
 void add_verify_command(CLI::App& app, Cli& cli);
 void add_selftest_command(CLI::App& app, Cli& cli);
+void add_sim_command(CLI::App& app, Cli& cli);
 
 // The flags that describe one problem, shared by run, plan, source and compile.
 struct ProblemFlags {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replays the fuzzer's corpus of launch descriptions with programs, and mutations of it, through
+// the fuzzer's checks.
+#include "fuzz/launch_checks.h"
+#include "support/filesystem.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+
+namespace jitgemm::simrun {
+namespace {
+
+TEST(LaunchFuzzCorpus, EveryFileAndItsMutationsHold) {
+  std::mt19937 random(5);
+  size_t files = 0, ran = 0;
+  for (const auto& item : std::filesystem::directory_iterator(std::string(JITGEMM_SOURCE_DIR) +
+                                                              "/tests/fuzz/corpus/launch")) {
+    const auto bytes = read_file(item.path().string());
+    ASSERT_TRUE(bytes) << bytes.error().message();
+    ++files;
+    ran += check_launch(*bytes) ? 1 : 0;
+    for (int round = 0; round < 100; ++round) {
+      std::string mutated = *bytes;
+      const size_t at = random() % mutated.size();
+      switch (random() % 3) {
+        case 0: mutated[at] = static_cast<char>(random()); break;
+        case 1: mutated.erase(at, 1 + random() % 8); break;
+        default: mutated.insert(at, mutated.substr(random() % mutated.size(), 1 + random() % 20));
+      }
+      check_launch(mutated);
+    }
+  }
+  EXPECT_GE(files, 5u);
+  EXPECT_GE(ran, 3u) << "some of the corpus must reach what lies behind the parser";
+}
+
+}  // namespace
+}  // namespace jitgemm::simrun
