@@ -175,6 +175,34 @@ class GroupedGemmArguments(ctypes.Structure):
     ]
 
 
+TextCallback = ctypes.CFUNCTYPE(None, c_void_p, c_size_t, c_void_p)
+
+
+class SimBuffer(ctypes.Structure):
+    """``jitgemm_sim_buffer``"""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("data", c_void_p),
+        ("bytes", c_size_t),
+    ]
+
+
+class SimRunArguments(ctypes.Structure):
+    """``jitgemm_sim_run_arguments``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("ptx", c_char_p),
+        ("launch_json", c_char_p),
+        ("folder", c_char_p),
+        ("buffers", POINTER(SimBuffer)),
+        ("buffer_count", c_size_t),
+        ("report", TextCallback),
+        ("report_user", c_void_p),
+    ]
+
+
 _OUT = POINTER(c_void_p)
 
 # name -> (result, parameters)
@@ -209,6 +237,7 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "jitgemm_grouped_gemm_find": (c_int32, [c_void_p, POINTER(GroupedGemmProblem), c_void_p, _OUT]),
     "jitgemm_grouped_gemm_launch": (c_int32, [c_void_p, POINTER(GroupedGemmArguments), c_void_p]),
     "jitgemm_grouped_gemm_check_scales": (c_int32, [c_void_p, POINTER(GroupedGemmArguments)]),
+    "jitgemm_sim_run": (c_int32, [POINTER(SimRunArguments)]),
 }
 
 

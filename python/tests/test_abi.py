@@ -23,6 +23,8 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "jitgemm_gemm_arguments": _abi.GemmArguments,
     "jitgemm_grouped_gemm_problem": _abi.GroupedGemmProblem,
     "jitgemm_grouped_gemm_arguments": _abi.GroupedGemmArguments,
+    "jitgemm_sim_buffer": _abi.SimBuffer,
+    "jitgemm_sim_run_arguments": _abi.SimRunArguments,
 }
 
 
