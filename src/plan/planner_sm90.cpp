@@ -229,6 +229,8 @@ std::vector<Choice> choices(const Inputs& in) {
       for (int columns = 8; columns <= 256; columns += 8) {
         if (forced_columns && *forced_columns != columns) continue;
         if (columns % shape.warpgroup_columns != 0) continue;
+        // Three warpgroups have no registers left for where a tile is.
+        if (p.grouping.grouped() && shape.warpgroup_rows == 3) continue;
         // A narrower tile would bring the weights in more than once.
         if (swap && !forced_columns && columns < std::min<int64_t>(input.planned_m, 128)) continue;
         Choice c;

@@ -118,6 +118,11 @@ struct GroupWalk {
                : kWanted < 8 ? kWanted
                              : 8,
     kPage = 32 * kPerLane,
+    // Windows whose names are read before their turn, so that those without rows pass quickly.
+    kAhead = kPerLane == 1   ? 4
+             : kPerLane == 2 ? 2
+             : kPerLane <= 4 ? 1
+                             : 0,
     // Counts of units stop here, so that no content of memory makes one overflow.
     kMostUnits = 1 << 30,
   };
@@ -136,6 +141,7 @@ struct GroupWalk {
   int row = 0;
   int row_end = 0;
   int column = 0;
+  int ahead[kAhead > 0 ? static_cast<int>(kAhead) : 1][kPerLane];
 
   __device__ __forceinline__ GroupWalk(const GemmParams& p, int lane_id)
       : rows(p.group_rows),
@@ -143,7 +149,14 @@ struct GroupWalk {
         m(p.m),
         lane(lane_id),
         unit(static_cast<int>(blockIdx.x)) {
-    if constexpr (!kIndices) load_page();
+    if constexpr (kIndices) {
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) {
+        read_window(unit + i * static_cast<int>(gridDim.x), ahead[i]);
+      }
+    } else {
+      load_page();
+    }
   }
 
   // Every tile of this CTA, then one without rows.
@@ -260,9 +273,43 @@ struct GroupWalk {
     }
   }
 
+  // The names of rows [first, end), of which a lane takes every 32nd; -2 behind the end.
+  __device__ __forceinline__ void read_names(int first, int end, int (&raw)[kPerLane]) const {
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) {
+      const int at = first + 32 * i + lane;
+      raw[i] = at < end ? rows[at] : -2;
+    }
+  }
+
+  __device__ __forceinline__ void read_window(int of_unit, int (&raw)[kPerLane]) const {
+    const int windows = (m + kWindow - 1) / kWindow;
+    int first = 0;
+    int end = 0;
+    if (of_unit < windows * kColumnTiles) {
+      int window, column_tile;
+      Order::at(windows, of_unit, window, column_tile);
+      first = window * kWindow;
+      end = m - first < kWindow ? m : first + kWindow;
+    }
+    read_names(first, end, raw);
+  }
+
+  // What was read of the next window, while that of a later one is asked for.
+  __device__ __forceinline__ void take_window(int (&raw)[kPerLane]) {
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) {
+      raw[i] = ahead[0][i];
+#pragma unroll
+      for (int j = 0; j + 1 < kAhead; ++j) ahead[j][i] = ahead[j + 1][i];
+    }
+    read_window(unit + (kAhead - 1) * static_cast<int>(gridDim.x), ahead[kAhead - 1]);
+  }
+
   __device__ __forceinline__ GroupTile next_run() {
     const int windows = (m + kWindow - 1) / kWindow;
     while (true) {
+      int raw[kPerLane];
       if (row >= row_end) {
         if (unit >= windows * kColumnTiles) return {0, 0, 0, 0};
         int window;
@@ -270,15 +317,16 @@ struct GroupWalk {
         unit += static_cast<int>(gridDim.x);
         row = window * kWindow;
         row_end = m - row < kWindow ? m : row + kWindow;
+        if constexpr (kAhead > 0) {
+          take_window(raw);
+        } else {
+          read_names(row, row_end, raw);
+        }
+      } else {
+        read_names(row, row_end, raw);
       }
       // The run of equal names that begins at `row`.
       int name[kPerLane];
-      int raw[kPerLane];
-#pragma unroll
-      for (int i = 0; i < kPerLane; ++i) {
-        const int at = row + 32 * i + lane;
-        raw[i] = at < row_end ? rows[at] : -2;
-      }
 #pragma unroll
       for (int i = 0; i < kPerLane; ++i) {
         const bool is_group = raw[i] >= 0 && raw[i] < Spec::kGroups;
