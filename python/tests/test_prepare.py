@@ -33,7 +33,7 @@ def test_dtypes_of_a_problem_may_be_types(arch: str) -> None:
     [
         (jitgemm.GemmProblem(m=-1, n=1, k=1), ValueError, "m: expected 0 to"),
         (jitgemm.GemmProblem(m=1, n=1, k=1, group_k=40), NotImplementedError, "group_k"),
-        (jitgemm.GemmProblem(m=1, n=1, k=1, a_dtype="float16"), NotImplementedError, "a_dtype"),
+        (jitgemm.GemmProblem(m=1, n=1, k=1, b_dtype="float16"), NotImplementedError, "b_dtype"),
         (jitgemm.GemmProblem(m=1, n=1, k=1, m_policy="most"), ValueError, "m_policy"),
         (jitgemm.GemmProblem(m=1, n=1, k=1, alignment=3), ValueError, "alignment"),
     ],
