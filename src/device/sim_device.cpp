@@ -67,7 +67,9 @@ SimDevice::SimDevice(Arch arch, const SimDeviceOptions& options) {
   options_.numerics =
       options.numerics.value_or(hopper ? sim::Numerics::kHopper : sim::Numerics::kExact);
   options_.seed = options.seed;
+  observe_ = options.observe;
   options_.sanitize = options.sanitize;
+  options_.strict = options.strict;
   if (options.step_limit != 0) options_.step_limit = options.step_limit;
   options_.threads =
       options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
@@ -106,8 +108,10 @@ Status SimDevice::launch(const LoadedKernel& kernel, const LaunchRequest& reques
                              range.writable,
                              /*initialised=*/!range.writable || range.updated});
   }
-  Result<sim::Report> report = sim::run(sim_kernel.program(), launch, options_);
-  return report ? ok_status() : report.error();
+  const Result<sim::Report> report = sim::run(sim_kernel.program(), launch, options_);
+  if (!report) return report.error();
+  if (observe_) observe_(*report);
+  return ok_status();
 }
 
 Status SimDevice::encode(const TensorMapSpec& spec, EncodedTensorMap& map) const {

@@ -7,6 +7,7 @@
 #include "device/device.h"
 #include "sim/simulator.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -17,7 +18,9 @@ struct SimDeviceOptions {
   uint64_t seed = 0;
   uint32_t threads = 0;  // 0: one a core
   bool sanitize = true;
+  bool strict = true;       // sim::Options
   uint64_t step_limit = 0;  // warp instructions of a launch; 0: the simulator's default
+  std::function<void(const sim::Report&)> observe;  // called after each launch, if set
 };
 
 class SimDevice final : public Device {
@@ -45,6 +48,7 @@ class SimDevice final : public Device {
  private:
   DeviceInfo info_;
   sim::Options options_;
+  std::function<void(const sim::Report&)> observe_;
 };
 
 }  // namespace jitgemm

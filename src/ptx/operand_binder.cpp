@@ -144,6 +144,12 @@ bool OperandBinder::bind(const SyntaxInstruction& syntax, uint32_t scope, const 
   for (size_t i = 0; i < form.slots.size(); ++i) {
     const Slot& slot = form.slots[i];
     const size_t left = items.size() - at;
+    // LLVM writes "st.b32 [a], {r};": a scalar in braces.
+    if (left > 0 && slot.shape == SlotShape::kScalarOrVector && modifiers.vector == 0 &&
+        items[at].shape == SyntaxShape::kVector && items[at].elements->size() == 1) {
+      items[at].shape = SyntaxShape::kScalar;
+      items[at].scalar = &(*items[at].elements)[0];
+    }
     const bool fits = left > 0 && fits_shape(slot, items[at], modifiers);
     if (demanded(slot)) {
       --required;

@@ -31,10 +31,10 @@ constexpr FormRow kRows[] = {
     {kCpAsyncBulkPrefetchTensor, "cp.async.bulk.prefetch.tensor.<@dim>.L2.global.<im2col|im2col::w|im2col::w::128>{.L2::cache_hint} [map, {c:b32}*dim], {info:b16}*any, policy:b64?L2::cache_hint", "9.7.9.25.5.4", "im2col tensor copies are not simulated"},
     {kCpAsyncBulkCommitGroup, "cp.async.bulk.commit_group", "9.7.9.25.6.1"},
     {kCpAsyncBulkWaitGroup, "cp.async.bulk.wait_group{.read} #n:any", "9.7.9.25.6.2"},
-    {kTensormapReplace, "tensormap.replace.tile.global_address{.<global|shared::cta>}.b1024.b64 [addr], value", "9.7.9.26", "tensor maps are not edited on the simulated device"},
-    {kTensormapReplace, "tensormap.replace.tile.<rank|elemtype|interleave_layout|swizzle_mode|swizzle_atomicity|fill_mode>{.<global|shared::cta>}.b1024.b32 [addr], value", "9.7.9.26", "tensor maps are not edited on the simulated device"},
-    {kTensormapReplace, "tensormap.replace.tile.<box_dim|global_dim|element_stride>{.<global|shared::cta>}.b1024.b32 [addr], #ord:any, value", "9.7.9.26", "tensor maps are not edited on the simulated device"},
-    {kTensormapReplace, "tensormap.replace.tile.global_stride{.<global|shared::cta>}.b1024.b64 [addr], #ord:any, value", "9.7.9.26", "tensor maps are not edited on the simulated device"},
+    {kTensormapReplace, "tensormap.replace.tile.global_address{.<global|shared::cta>}.b1024.b64 [addr], value", "9.7.9.26"},
+    {kTensormapReplace, "tensormap.replace.tile.<rank|elemtype|interleave_layout|swizzle_mode|swizzle_atomicity|fill_mode>{.<global|shared::cta>}.b1024.b32 [addr], value", "9.7.9.26"},
+    {kTensormapReplace, "tensormap.replace.tile.<box_dim|global_dim|element_stride>{.<global|shared::cta>}.b1024.b32 [addr], #ord:any, value", "9.7.9.26"},
+    {kTensormapReplace, "tensormap.replace.tile.global_stride{.<global|shared::cta>}.b1024.b64 [addr], #ord:any, value", "9.7.9.26"},
     {kTensormapCpFenceproxy, "tensormap.cp_fenceproxy.global.<shared|shared::cta>.tensormap::generic.release.<@scope>.sync.aligned [dst], [src], #size:any", "9.7.13.16"},
 };
 // clang-format on

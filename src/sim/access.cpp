@@ -145,6 +145,13 @@ Step check_read(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64
         return w.fault(op, l, FaultKind::kAsyncReadBeforeCompletion,
                        fmt::format("{} byte(s) at shared offset {:#x}", bytes, at.offset));
       }
+      if (const uint64_t o = find_unseen_async_write(w, *at.cta, at.offset, bytes);
+          o != SharedShadow::kNone) {
+        return w.fault(op, l, FaultKind::kAsyncReadBeforeCompletion,
+                       fmt::format("{} byte(s) at shared offset {:#x}: complete in this run, but "
+                                   "the thread has not waited for the mbarrier",
+                                   bytes, at.offset));
+      }
       if (!shared.written.all(at.offset, bytes)) {
         if (shared.copies_in_flight != 0 && shared.copying.any(at.offset, bytes)) {
           return w.fault(
@@ -190,7 +197,8 @@ Step check_write(Warp& w, const Op& op, uint32_t lane, const Location& at, uint6
                          fmt::format("{} byte(s) at shared offset {:#x}", bytes, at.offset));
         }
         shared.written.set(at.offset, bytes);
-        shared.shadow.generic_write(at.offset, bytes, w.cluster_warp, ++w.cta.cluster.time);
+        shared.shadow.generic_write(at.offset, bytes, w.cluster_warp, LaneMask{1} << lane,
+                                    w.view.now());
       }
       break;
     }
@@ -207,6 +215,13 @@ Step check_write(Warp& w, const Op& op, uint32_t lane, const Location& at, uint6
   }
   ++w.cta.cluster.effects;
   return Step::kNext;
+}
+
+uint64_t find_unseen_async_write(const Warp& w, const Cta& cta, uint64_t offset, uint64_t bytes) {
+  const uint32_t async_proxy = cta.cluster.agents.async_proxy();
+  return cta.shared.shadow.find_write(offset, bytes, [&](const SharedShadow::Granule& g) {
+    return g.writer == async_proxy && !w.view.knows(async_proxy, g.epoch);
+  });
 }
 
 Step load_bytes(Warp& w, const Op& op, uint32_t lane, Space space, uint64_t address, uint64_t bytes,

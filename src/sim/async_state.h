@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ struct Mbarrier {
   int64_t tx = 0;         // bytes announced less bytes completed
   uint64_t phase = 0;     // completed phases
   EventTime initialised = 0;
-  uint32_t initialiser = 0;  // Warp::cluster_warp
+  uint32_t initialiser = 0;      // Warp::cluster_warp
+  Handover arriving, completed;  // of this phase; of all phases before it
 
   uint64_t image() const;
 };
@@ -33,11 +35,12 @@ struct Mbarrier {
 struct TensorPart {
   uint16_t async_writers = 0;  // tcgen05.mma, tcgen05.cp: issued, not completed
   uint16_t async_readers = 0;
-  uint16_t stores = 0;    // tcgen05.st without its wait::st
-  uint16_t loads = 0;     // tcgen05.ld without its wait::ld
-  EventTime written = 0;  // completion of the last asynchronous write
-  EventTime read = 0;     // wait::ld of the last tcgen05.ld
-  uint32_t reader = 0;    // Warp::cluster_warp of that load
+  uint16_t stores = 0;  // tcgen05.st without its wait::st
+  uint16_t loads = 0;   // tcgen05.ld without its wait::ld
+  // Agents of the cluster and their epochs (causality.h): who wrote it last, which warp's
+  // tcgen05.ld read it last, which tensor pipe.
+  uint16_t writer = 0, loader = 0, pipe = 0;
+  Epoch written = 0, loaded = 0, used = 0;
 };
 inline constexpr uint32_t kTensorLaneGroups = 8;
 
@@ -49,12 +52,14 @@ struct TensorRegion {
 };
 
 struct AsyncWarpState {
-  EventTime after_thread_sync = 0;    // last tcgen05.fence::after_thread_sync
-  EventTime before_thread_sync = 0;   // last fence::before_thread_sync; tcgen05.commit implies one
   EventTime mbarrier_init_fence = 0;  // last fence.mbarrier_init
-  std::vector<AsyncId> tcgen05;       // operations issued; complete ones go at the next commit
-  std::vector<TensorRegion> loads;    // of tcgen05.ld before wait::ld
-  std::vector<TensorRegion> stores;   // of tcgen05.st before wait::st
+  struct TensorOperation {
+    AsyncId id = 0;
+    uint32_t lane = 0;  // the thread that issued it
+  };
+  std::vector<TensorOperation> tcgen05;  // complete ones go at the next commit
+  std::vector<TensorRegion> loads;       // of tcgen05.ld before wait::ld
+  std::vector<TensorRegion> stores;      // of tcgen05.st before wait::st
   std::vector<std::pair<Operand, LaneMask>> load_registers;
   // Registers of the wgmma operations of each group, oldest first; the last is the open one.
   struct WgmmaGroup {
@@ -77,6 +82,26 @@ struct AsyncCtaState {
     bool granted = false;
     uint32_t column = 0;
   } pair;
+  // tcgen05.dealloc with cta_group::2 too.
+  struct PairRelease {
+    bool waiting = false;
+    bool granted = false;
+    uint32_t column = 0;
+    uint32_t columns = 0;
+  } release;
+  // What each warp of a warpgroup passed to its wgmma instructions, from the oldest that not all
+  // four warps have issued. They must agree (9.7.15.5.2).
+  struct WgmmaIssue {
+    uint32_t op = 0;
+    uint32_t warp = 0;
+    uint64_t a = 0, b = 0;  // descriptors; a is 0 for registers
+  };
+  struct Warpgroup {
+    std::deque<WgmmaIssue> issues;
+    uint64_t first = 0;                   // number of issues.front()
+    std::array<uint64_t, 4> issued = {};  // by warp
+  };
+  std::map<uint32_t, Warpgroup> warpgroups;
   bool permit_relinquished = false;
   bool exiting = false;  // its last thread has ended; completed arrivals still count
 
@@ -89,9 +114,10 @@ struct AsyncCtaState {
 // ---------------------------------------------- The object at an offset, null if there is none or
 // its bytes were overwritten; `why` says which.
 Mbarrier* find_mbarrier(Cta& cta, uint32_t offset, std::string& why);
-// Arrivals and completed bytes on behalf of an asynchronous operation. Faults go to the cluster.
+// Arrivals and completed bytes on behalf of an asynchronous operation, and what those who wait
+// learn by them. Faults go to the cluster.
 void mbarrier_arrive(Cluster& cluster, Cta& cta, uint32_t offset, uint32_t count,
-                     const Origin& origin);
+                     const Handover& handover, const Origin& origin);
 void mbarrier_complete_tx(Cluster& cluster, Cta& cta, uint32_t offset, uint32_t bytes,
                           const Origin& origin);
 // The check that an instruction makes when it names an mbarrier for a later completion.

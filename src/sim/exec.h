@@ -31,6 +31,7 @@ struct OpcodeRow {
 };
 
 std::span<const OpcodeRow> integer_rows();
+std::span<const OpcodeRow> integer_bit_rows();  // counts, fields, masks, byte products
 std::span<const OpcodeRow> logic_rows();
 std::span<const OpcodeRow> float_rows();
 std::span<const OpcodeRow> half_rows();  // f16 and bf16 arithmetic

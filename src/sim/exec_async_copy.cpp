@@ -88,9 +88,7 @@ Step cp_async(Warp& w, const Op& op, LaneMask active) {
   operation.name = "cp.async";
   operation.origin = w.origin(op);
   operation.cta_rank = w.cta.rank;
-  const uint32_t writer = w.cluster_warp;
-  operation.complete = [copies = std::move(copies), writer](Cluster& c) {
-    const EventTime now = ++c.time;
+  operation.complete = [copies = std::move(copies), writer = &w, active](Cluster& c) {
     for (const LaneCopy& copy : copies) {
       SharedMemory& shared = copy.cta->shared;
       std::array<std::byte, 16> value{};
@@ -100,7 +98,8 @@ Step cp_async(Warp& w, const Op& op, LaneMask active) {
       shared.written.set(copy.offset, copy.bytes);
       shared.copying.clear(copy.offset, copy.bytes);
       --shared.copies_in_flight;
-      shared.shadow.generic_write(copy.offset, copy.bytes, writer, now);
+      shared.shadow.generic_write(copy.offset, copy.bytes, writer->cluster_warp, active,
+                                  writer->view.now());
     }
   };
   w.cp_async_groups.add(cluster.engine.submit(std::move(operation)), active);

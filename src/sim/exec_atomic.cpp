@@ -118,6 +118,7 @@ Step atomic(Warp& w, const Op& op, LaneMask active) {
   constexpr uint32_t kA = kReturns ? 1 : 0;
   const Operand& a = op.slot(kA);
   const bool has_c = m.operation == Operation::kCas;
+  w.view.memory_fence(w.cta.cluster.memory);  // whoever polls this location learns of the past
   if (const Step s = w.require_defined(op, a, active, "the address"); s != Step::kNext) return s;
   const auto b = elements(w, op.slot(kA + 1));
   for (const Operand& o : b) {
@@ -172,6 +173,7 @@ struct Wide128 {
 Step atomic_128(Warp& w, const Op& op, LaneMask active) {
   const ptx::Modifiers& m = op.modifiers();
   const bool cas = m.operation == Operation::kCas;
+  w.view.memory_fence(w.cta.cluster.memory);
   for (uint32_t s = 1; s <= (cas ? 3u : 2u); ++s) {
     if (const Step step = w.require_defined(op, op.slot(s), active, "an operand of atom");
         step != Step::kNext)

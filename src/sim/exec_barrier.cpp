@@ -81,6 +81,8 @@ Step arrive(Warp& w, const Op& op, LaneMask active, const Operand& number, const
   b.reduces = reduces;
   const bool was_complete = arrived != 0 && (arrived & w.live) == w.live;
   arrived |= active;
+  w.view.release(b.arriving, false);
+  if ((active & w.live) == w.live) w.view.lanes_synchronised();
   // A warp counts once all its live lanes have come; the first arrival already opens the
   // generation.
   if (!was_complete && (arrived & w.live) == w.live) ++b.arrived_warps;
@@ -96,7 +98,10 @@ Wait barrier_wait(uint64_t id, uint64_t generation) {
   };
   wait.a = id;
   wait.b = generation;
-  wait.resume = [](Warp&, Split&, const Op&) { return Step::kNext; };
+  wait.resume = [](Warp& warp, Split& s, const Op&) {
+    warp.view.acquire(warp.cta.barriers[s.wait.a].completed, false);
+    return Step::kNext;
+  };
   wait.describe = [](const Warp& warp, const Split& s) {
     const NamedBarrier& b = warp.cta.barriers[s.wait.a];
     return fmt::format("{} ({} of {} warps have arrived)", s.wait.a, b.arrived_warps,
@@ -113,8 +118,9 @@ Step bar_sync(Warp& w, const Op& op, LaneMask active) {
     return step;
   const uint64_t generation = w.cta.barriers[id].generation;
   w.cta.settle_barrier(static_cast<uint32_t>(id));
-  if (w.cta.barriers[id].generation != generation) return Step::kNext;
-  return w.park(barrier_wait(id, generation));
+  if (w.cta.barriers[id].generation == generation) return w.park(barrier_wait(id, generation));
+  w.view.acquire(w.cta.barriers[id].completed, false);
+  return Step::kNext;
 }
 
 Step bar_arrive(Warp& w, const Op& op, LaneMask active) {
@@ -154,11 +160,13 @@ Step bar_red(Warp& w, const Op& op, LaneMask active) {
   const uint64_t generation = b.generation;
   w.cta.settle_barrier(static_cast<uint32_t>(id));
   if (b.generation != generation) {
+    w.view.acquire(b.completed, false);
     write_reduction(w, op, id, active);
     return Step::kNext;
   }
   Wait wait = barrier_wait(id, generation);
   wait.resume = [](Warp& warp, Split& s, const Op& o) {
+    warp.view.acquire(warp.cta.barriers[s.wait.a].completed, false);
     write_reduction(warp, o, s.wait.a, s.mask);
     return Step::kNext;
   };
@@ -171,6 +179,9 @@ Step cluster_arrive(Warp& w, const Op& op, LaneMask active) {
                    "arrives again at barrier.cluster without barrier.cluster.wait");
   }
   w.cluster_arrived |= active;
+  w.view.release(w.cta.cluster.barrier_arriving,
+                 op.modifiers().semantics == ptx::Semantics::kRelaxed);
+  if ((active & w.live) == w.live) w.view.lanes_synchronised();
   w.cta.cluster.settle_barrier();
   ++w.cta.cluster.effects;
   return Step::kNext;
@@ -183,6 +194,7 @@ Step cluster_wait(Warp& w, const Op& op, LaneMask active) {
   }
   if ((w.cluster_arrived & active) == 0) {
     w.cluster_unwaited &= ~active;
+    w.view.acquire(w.cta.cluster.barrier_completed, false);
     return Step::kNext;
   }
   Wait wait;
@@ -194,13 +206,15 @@ Step cluster_wait(Warp& w, const Op& op, LaneMask active) {
   return w.park(wait);
 }
 
-Step fence(Warp&, const Op&, LaneMask) {
+Step fence(Warp& w, const Op&, LaneMask) {
+  w.view.memory_fence(w.cta.cluster.memory);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return Step::kNext;
 }
 
-Step fence_proxy_async(Warp& w, const Op&, LaneMask) {
+Step fence_proxy_async(Warp& w, const Op&, LaneMask active) {
   Cluster& cluster = w.cta.cluster;
+  w.view.proxy_fence(active, w.exists);
   cluster.proxy_fences[w.cluster_warp] = ++cluster.time;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return Step::kNext;

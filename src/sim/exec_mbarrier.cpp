@@ -37,6 +37,8 @@ void settle(Cluster& cluster, Mbarrier& b) {
   if (b.pending == 0 && b.tx == 0) {
     ++b.phase;
     b.pending = b.expected;
+    b.completed.join(b.arriving);
+    b.arriving.clear();
   }
   ++cluster.effects;
 }
@@ -200,6 +202,7 @@ Step exec_arrive(Warp& w, const Op& op, LaneMask active) {
       return w.fault(op, static_cast<int32_t>(lane), FaultKind::kMbarrierMisuse,
                      "an arrival with .noComplete may not complete the phase");
     }
+    w.view.release(b.arriving, m.semantics == ptx::Semantics::kRelaxed);
     b.pending -= static_cast<uint32_t>(arrivals);
     if (kDrop) b.expected -= static_cast<uint32_t>(arrivals);
     if (op.slot(0).kind == OperandKind::kValue) {
@@ -267,6 +270,7 @@ Step exec_wait(Warp& w, const Op& op, LaneMask active) {
   if (w.require_defined(op, op.slot(2), active, "the phase") == Step::kFault) return Step::kFault;
   LaneMask done_lanes = 0;
   Target first;
+  const Mbarrier* acquired = nullptr;
   const Step step = for_lanes(active, [&](uint32_t lane) {
     Target t;
     if (locate_target(w, op, lane, op.slot(1), t) == Step::kFault) return Step::kFault;
@@ -276,7 +280,13 @@ Step exec_wait(Warp& w, const Op& op, LaneMask active) {
     }
     bool done = false;
     if (phase_done(w, op, lane, t, done) == Step::kFault) return Step::kFault;
-    if (done) done_lanes |= LaneMask{1} << lane;
+    if (done) {
+      done_lanes |= LaneMask{1} << lane;
+      if (acquired != t.object) {
+        w.view.acquire(t.object->completed, op.modifiers().semantics == ptx::Semantics::kRelaxed);
+      }
+      acquired = t.object;
+    }
     if (first.object == nullptr && !done) first = t;
     return Step::kNext;
   });
@@ -326,8 +336,13 @@ Step exec_cp_async_arrive(Warp& w, const Op& op, LaneMask active) {
     arrival.origin = w.origin(op, static_cast<int32_t>(lane));
     arrival.after = w.cp_async_groups.outstanding(LaneMask{1} << lane, 0, true);
     arrival.cta_rank = w.cta.rank;
-    arrival.complete = [cta = t.cta, offset = t.offset, origin = arrival.origin](Cluster& cluster) {
-      mbarrier_arrive(cluster, *cta, offset, 1, origin);
+    Handover issued;
+    w.view.release(issued, false);
+    arrival.complete = [cta = t.cta, offset = t.offset, origin = arrival.origin, issued,
+                        warp = &w](Cluster& cluster) {
+      Handover done = issued;
+      warp->view.release_writes(done);
+      mbarrier_arrive(cluster, *cta, offset, 1, done, origin);
     };
     w.cta.cluster.engine.submit(std::move(arrival));
     return Step::kNext;
@@ -415,7 +430,7 @@ Step require_published_mbarrier(Warp& w, const Op& op, uint32_t lane, Cta& cta, 
 }
 
 void mbarrier_arrive(Cluster& cluster, Cta& cta, uint32_t offset, uint32_t count,
-                     const Origin& origin) {
+                     const Handover& handover, const Origin& origin) {
   std::string why;
   Mbarrier* b = find_mbarrier(cta, offset, why);
   if (cta.finished() && !cta.async_state->exiting) {
@@ -432,6 +447,7 @@ void mbarrier_arrive(Cluster& cluster, Cta& cta, uint32_t offset, uint32_t count
                                      count, offset, b->phase, b->pending, b->expected));
   }
   b->pending -= count;
+  b->arriving.join(handover);
   if (std::string text = excess(*b, offset); !text.empty()) {
     return cluster.raise(origin, FaultKind::kTransactionCount, std::move(text));
   }
@@ -451,6 +467,7 @@ void mbarrier_complete_tx(Cluster& cluster, Cta& cta, uint32_t offset, uint32_t 
   }
   if (b == nullptr) return cluster.raise(origin, FaultKind::kMbarrierMisuse, std::move(why));
   b->tx -= bytes;
+  b->arriving.seen.set(cluster.agents.async_proxy(), cluster.async_writes);
   if (b->tx < -int64_t{kMaxCount})
     return cluster.raise(origin, FaultKind::kTransactionCount, out_of_range(*b, offset));
   if (std::string text = excess(*b, offset); !text.empty()) {
@@ -483,12 +500,43 @@ Step check_async_source(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint64_t
                    fmt::format("{}: offset {:#x} was never written", what,
                                cta.shared.written.first_missing(offset, bytes)));
   }
-  if (const uint64_t at =
-          cta.shared.shadow.find_unfenced(offset, bytes, w.cluster_warp, cluster.proxy_fences);
+  const auto lacks = [&](auto refuses) {
+    return cta.shared.shadow.find_write(offset, bytes, refuses);
+  };
+  if (const uint64_t at = find_unseen_async_write(w, cta, offset, bytes);
       at != SharedShadow::kNone) {
-    return w.fault(op, l, FaultKind::kMissingProxyFence,
-                   fmt::format("{}: offset {:#x} was written by warp {} through the generic proxy",
-                               what, at, cta.shared.shadow.at(at).writer));
+    return w.fault(op, l, FaultKind::kAsyncReadBeforeCompletion,
+                   fmt::format("{}: the asynchronous write of offset {:#x} is complete in this "
+                               "run, but the thread has not waited for its mbarrier",
+                               what, at));
+  }
+  const uint32_t async_proxy = cluster.agents.async_proxy();
+  if (const uint64_t at = lacks([&](const SharedShadow::Granule& g) {
+        return g.writer != async_proxy && !w.view.knows_fenced(g.writer, g.epoch, g.lanes);
+      });
+      at != SharedShadow::kNone) {
+    const SharedShadow::Granule& g = cta.shared.shadow.at(at);
+    return w.fault(
+        op, l, FaultKind::kMissingProxyFence,
+        fmt::format("{}: offset {:#x} was written by warp {} through the generic proxy; {}", what,
+                    at, g.writer,
+                    w.view.knows(g.writer, g.epoch)
+                        ? "no fence.proxy.async lies between"
+                        : "nothing orders this instruction after that write"));
+  }
+  if (op.instruction->opcode != ptx::Opcode::kTcgen05Mma &&
+      op.instruction->opcode != ptx::Opcode::kTcgen05Cp) {
+    return Step::kNext;
+  }
+  if (const uint64_t at = lacks([&](const SharedShadow::Granule& g) {
+        return !w.view.knew_before_issue(g.writer, g.epoch);
+      });
+      at != SharedShadow::kNone) {
+    return w.fault(
+        op, l, FaultKind::kTensorMemoryOrder,
+        fmt::format("{}: no tcgen05.fence::after_thread_sync since the synchronisation that made "
+                    "offset {:#x} ready",
+                    what, at));
   }
   return Step::kNext;
 }

@@ -44,9 +44,13 @@ inline Step place_read(Warp& w, const Op& op, uint32_t lane, Space space, uint64
     const uint64_t offset = address - w.cta.shared_base();
     SharedMemory& shared = w.cta.shared;
     if (shared.contains(offset, bytes) && shared.written.all(offset, bytes) &&
-        shared.shadow.at(offset).async_writers == 0 && bytes <= SharedShadow::kGranule) {
-      data = shared.bytes.data() + offset;
-      return Step::kNext;
+        bytes <= SharedShadow::kGranule) {
+      const SharedShadow::Granule& g = shared.shadow.at(offset);
+      const uint32_t async_proxy = w.cta.cluster.agents.async_proxy();
+      if (g.async_writers == 0 && (g.writer != async_proxy || w.view.knows(async_proxy, g.epoch))) {
+        data = shared.bytes.data() + offset;
+        return Step::kNext;
+      }
     }
   } else if (space == Space::kGlobal && (address & (bytes - 1)) == 0) {
     const GlobalMemory::Range* r = w.range_hint;
@@ -114,7 +118,10 @@ Step load(Warp& w, const Op& op, LaneMask active) {
     }
     return Step::kNext;
   });
-  if ((p & kFence) != 0) std::atomic_thread_fence(std::memory_order_acquire);
+  if ((p & kFence) != 0) {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    w.view.acquire(w.cta.cluster.memory, false);
+  }
   for (const Operand& o : d) w.set_defined(o, active);
   return step;
 }
@@ -149,7 +156,10 @@ Step store(Warp& w, const Op& op, LaneMask active) {
     if (const Step s = w.require_defined(op, o, active, "the value to store"); s != Step::kNext)
       return s;
   }
-  if ((p & kFence) != 0) std::atomic_thread_fence(std::memory_order_release);
+  if ((p & kFence) != 0) {
+    std::atomic_thread_fence(std::memory_order_release);
+    w.view.release(w.cta.cluster.memory, false);
+  }
   return each_lane(active, [&](uint32_t lane) {
     const uint64_t address = w.address(a, lane), total = bytes * elements;
     Location at;
@@ -202,7 +212,11 @@ uint64_t access_payload(const Instruction& i) {
   uint64_t p = pack(space_of(m.space), static_cast<uint64_t>(ptx::type_bits(m.type())) / 8,
                     m.vector == 0 ? 1 : m.vector);
   if (ptx::type_kind(m.type()) == ptx::TypeKind::kSigned) p |= kSigned;
-  if (m.semantics == Semantics::kAcquire || m.semantics == Semantics::kRelease) p |= kFence;
+  // Volatile accesses are treated as synchronising, which they are when they poll (8.2).
+  if (m.semantics == Semantics::kAcquire || m.semantics == Semantics::kRelease ||
+      m.semantics == Semantics::kVolatile) {
+    p |= kFence;
+  }
   return p;
 }
 

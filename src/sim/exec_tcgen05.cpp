@@ -163,6 +163,11 @@ Step exec_dealloc(Warp& w, const Op& op, LaneMask active) {
     return Step::kFault;
   }
   columns &= 0xffffffff;
+  AsyncCtaState& state = *w.cta.async_state;
+  if (state.release.granted) {  // the peer's warp came second and freed both
+    state.release = {};
+    return Step::kNext;
+  }
   const TensorAddress at = tensor_address(address);
   TensorMemory& memory = tensor_memory(w.cta);
   const auto found =
@@ -187,8 +192,44 @@ Step exec_dealloc(Warp& w, const Op& op, LaneMask active) {
     return w.fault(op, -1, FaultKind::kTensorMemoryOrder,
                    "tcgen05.dealloc of columns that an operation still uses");
   }
-  memory.allocations.erase(found);
+  uint32_t other = 0;
+  bool unordered = false;
+  for_each_part(w.cta, {kAllLaneGroups, found->column, found->columns}, [&](const TensorPart& p) {
+    // The order of execution is enough, as a relaxed arrival gives it.
+    if (p.loaded != 0 && !w.view.knows(p.loader, p.loaded) &&
+        !w.view.tensor_ordered(p.loader, p.loaded) &&
+        !w.view.tensor_handed_over(p.loader, p.loaded)) {
+      unordered = true;
+      other = p.loader;
+    }
+  });
+  if (unordered && w.cta.cluster.grid.options.sanitize) {
+    return w.fault(op, -1, FaultKind::kTensorMemoryOrder,
+                   fmt::format("tcgen05.dealloc of columns that warp {} of the cluster has loaded; "
+                               "nothing orders the two",
+                               other));
+  }
   ++w.cta.cluster.effects;
+  if (op.modifiers().cta_group == 2) {
+    AsyncCtaState::PairRelease& peer = peer_of(w.cta)->async_state->release;
+    if (!peer.waiting) {
+      state.release = {true, false, at.column, static_cast<uint32_t>(columns)};
+      Wait wait;
+      wait.what = "tcgen05.dealloc of the peer CTA";
+      wait.ready = [](Warp& warp, const Split&) { return warp.cta.async_state->release.granted; };
+      return w.park(wait);
+    }
+    if (peer.column != at.column || peer.columns != columns) {
+      return allocation_fault(w, op,
+                              fmt::format("the CTAs of the pair free {} columns at {} and {} at {}",
+                                          columns, at.column, peer.columns, peer.column));
+    }
+    auto& theirs = peer_of(w.cta)->tensor->allocations;
+    std::erase_if(theirs, [&](const auto& a) { return a.column == at.column; });
+    peer.granted = true;
+    peer.waiting = false;
+  }
+  memory.allocations.erase(found);
   return Step::kNext;
 }
 
@@ -200,9 +241,9 @@ Step exec_relinquish(Warp& w, const Op& op, LaneMask) {
 
 Step exec_fence(Warp& w, const Op& op, LaneMask) {
   if (op.modifiers().operation == ptx::Operation::kAfterThreadSync) {
-    w.async_state->after_thread_sync = ++w.cta.cluster.time;
+    w.view.after_thread_sync();
   } else {
-    w.async_state->before_thread_sync = ++w.cta.cluster.time;
+    w.view.before_thread_sync();
   }
   return Step::kNext;
 }
@@ -236,24 +277,34 @@ Step exec_commit(Warp& w, const Op& op, LaneMask active) {
         targets.push_back(cluster.ctas[rank].get());
       }
     }
+    // It accesses the mbarrier in the generic proxy: no fence is asked for (9.7.16.12.1).
     for (Cta* target : targets) {
-      if (require_published_mbarrier(w, op, lane, *target, place.offset) == Step::kFault)
-        return Step::kFault;
+      if (require_mbarrier(w, op, lane, *target, place.offset) == Step::kFault) return Step::kFault;
     }
-    w.async_state->before_thread_sync = ++cluster.time;
     AsyncOperation commit;
     commit.name = kCommitName;
     commit.origin = w.origin(op, static_cast<int32_t>(lane));
     commit.cta_rank = w.cta.rank;
-    // All the prior operations, those of earlier commits included (PTX ISA 9.7.16.12
-    // tcgen05.commit): two commits in a row wait for the same work.
-    std::erase_if(w.async_state->tcgen05,
-                  [&](AsyncId earlier) { return cluster.engine.is_complete(earlier); });
-    commit.after = w.async_state->tcgen05;
-    commit.complete = [targets, offset = place.offset, origin = commit.origin](Cluster& c) {
-      for (Cta* target : targets) mbarrier_arrive(c, *target, offset, 1, origin);
+    // All the prior operations of the executing thread, those of earlier commits included (PTX ISA
+    // 9.7.16.12.1): two commits in a row wait for the same work.
+    auto& operations = w.async_state->tcgen05;
+    const bool tracks = operations.empty() ||
+                        std::any_of(operations.begin(), operations.end(),
+                                    [&](const auto& earlier) { return earlier.lane == lane; });
+    Handover handover = w.view.commit();
+    if (!tracks) handover.tensor.clear();
+    std::erase_if(operations,
+                  [&](const auto& earlier) { return cluster.engine.is_complete(earlier.id); });
+    for (const auto& earlier : operations) {
+      if (earlier.lane == lane) commit.after.push_back(earlier.id);
+    }
+    commit.complete = [targets, offset = place.offset, origin = commit.origin,
+                       handover = std::move(handover)](Cluster& c) {
+      for (Cta* target : targets) mbarrier_arrive(c, *target, offset, 1, handover, origin);
     };
-    cluster.engine.submit(std::move(commit));
+    const AsyncId id = cluster.engine.submit(std::move(commit));
+    // Arrivals of a thread's commits come in order on today's parts, and pairs of CTAs end on it.
+    if (!cluster.grid.options.strict) operations.push_back({id, lane});
     return Step::kNext;
   });
 }
@@ -333,25 +384,41 @@ Step check_region_settled(Warp& w, const Op& op, Cta& cta, const TensorRegion& r
                              stores ? "tcgen05.st" : "tcgen05.ld"));
 }
 
-Step check_overwrite(Warp& w, const Op& op, Cta& cta, const TensorRegion& region,
-                     const char* what) {
+Step check_tensor_order(Warp& w, const Op& op, Cta& cta, const TensorRegion& region, bool writes,
+                        const char* what) {
   Cluster& cluster = w.cta.cluster;
   if (!cluster.grid.options.sanitize) return Step::kNext;
-  const uint32_t per_cta = cluster.grid.warps_per_cta;
-  bool unordered = false;
-  bool unfenced = false;
+  const bool is_pipe = op.instruction->opcode == ptx::Opcode::kTcgen05Mma ||
+                       op.instruction->opcode == ptx::Opcode::kTcgen05Cp;
+  const uint32_t own_pipe = cluster.agents.tensor_pipe(w.cluster_warp);
+  uint32_t agent = 0;
+  Epoch epoch = 0;
+  const char* deed = nullptr;
+  const auto look = [&](uint32_t who, Epoch when, const char* did) {
+    // Operations of one pipe take effect in the order of issue (9.7.16.6.2).
+    if (deed != nullptr || when == 0 || (is_pipe && who == own_pipe)) return;
+    if (w.view.tensor_ordered(who, when)) return;
+    agent = who;
+    epoch = when;
+    deed = did;
+  };
   for_each_part(cta, region, [&](const TensorPart& p) {
-    if (p.read == 0 || p.reader == w.cluster_warp) return;
-    const Warp& reader = *cluster.ctas[p.reader / per_cta]->warps[p.reader % per_cta];
-    unordered = unordered || reader.async_state->before_thread_sync < p.read;
-    unfenced = unfenced || w.async_state->after_thread_sync < p.read;
+    look(p.writer, p.written, "written");
+    if (!writes) return;
+    look(p.loader, p.loaded, "loaded");
+    look(p.pipe, p.used, "read");
   });
-  if (!unordered && !unfenced) return Step::kNext;
+  if (deed == nullptr) return Step::kNext;
+  const bool pipe = agent > cluster.agents.async_proxy();
+  const uint32_t warp = pipe ? agent - cluster.agents.tensor_pipe(0) : agent;
   return w.fault(
       op, -1, FaultKind::kTensorMemoryOrder,
-      fmt::format("{} overwrites cells that another warp has loaded; no tcgen05.fence::{} {}", what,
-                  unordered ? "before_thread_sync" : "after_thread_sync",
-                  unordered ? "followed that warp's wait::ld" : "precedes it in this warp"));
+      fmt::format("{}: cells that a {} of warp {} of the cluster has {}; {}", what,
+                  pipe ? "tcgen05.mma or cp" : "tcgen05.ld or st", warp, deed,
+                  w.view.tensor_handed_over(agent, epoch)
+                      ? "no tcgen05.fence::after_thread_sync since the synchronisation with it"
+                      : "no tcgen05.commit or fence::before_thread_sync followed by a "
+                        "synchronisation of the two threads"));
 }
 
 void submit_tensor_operation(Warp& w, const Op& op, uint32_t lane, const char* name,
@@ -365,7 +432,7 @@ void submit_tensor_operation(Warp& w, const Op& op, uint32_t lane, const char* n
   if (pipe.last_tcgen05 != 0) operation.after = {pipe.last_tcgen05};
   operation.complete = std::move(complete);
   pipe.last_tcgen05 = cluster.engine.submit(std::move(operation));
-  w.async_state->tcgen05.push_back(pipe.last_tcgen05);
+  w.async_state->tcgen05.push_back({pipe.last_tcgen05, lane});
 }
 
 void check_cta_exit(Warp& w, const Op& op) {
@@ -379,7 +446,11 @@ void check_cta_exit(Warp& w, const Op& op) {
     const bool done =
         std::all_of(operation.after.begin(), operation.after.end(),
                     [&](AsyncId earlier) { return cluster.engine.is_complete(earlier); });
-    if (done && std::strcmp(operation.name, kCommitName) == 0) {
+    if (done && std::strcmp(operation.name, kCommitName) == 0 && !cluster.grid.options.strict) {
+      idle.push_back(id);
+      continue;
+    }
+    if (std::strcmp(operation.name, kBulkReadName) == 0 && !cluster.grid.options.strict) {
       idle.push_back(id);
       continue;
     }

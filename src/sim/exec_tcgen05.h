@@ -36,10 +36,10 @@ Step check_region(Warp& warp, const Op& op, Cta& cta, const TensorRegion& region
 Step check_region_settled(Warp& warp, const Op& op, Cta& cta, const TensorRegion& region,
                           const char* what);
 
-// Cells that a tcgen05.mma or tcgen05.cp will overwrite: loads of them by other warps are ordered
-// before it by a pair of tcgen05 fences (9.7.16.6.4).
-Step check_overwrite(Warp& warp, const Op& op, Cta& cta, const TensorRegion& region,
-                     const char* what);
+// Earlier accesses of these cells by other threads, and by this thread's own pipe, are ordered
+// before this instruction (9.7.16.6.3, 9.7.16.6.4): writes always, reads if it `writes`.
+Step check_tensor_order(Warp& warp, const Op& op, Cta& cta, const TensorRegion& region, bool writes,
+                        const char* what);
 
 template <typename F>
 void for_each_part(Cta& cta, const TensorRegion& region, F f) {

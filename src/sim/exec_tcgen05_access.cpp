@@ -50,6 +50,7 @@ Step read_access(Warp& w, const Op& op, LaneMask active, const Operand& address,
   // A warp reaches lanes 32 * (its number in the warpgroup) to +31 (9.7.16.2.3.1).
   const uint32_t first = 32 * (w.index % 4);
   const bool half = access_lanes(a.shape) == 16;
+  if (!w.cta.cluster.grid.options.strict) a.address.lane = first + (a.address.lane & 16);
   if (a.address.lane != first && !(half && a.address.lane == first + 16)) {
     return w.fault(
         op, -1, FaultKind::kTensorMemory,
@@ -91,13 +92,11 @@ Step check_order(Warp& w, const Op& op, const Access& a, bool writes) {
   bool writing = false;
   bool reading = false;
   bool storing = false;
-  bool unseen = false;
   for (const TensorRegion& region : a.regions) {
     for_each_part(w.cta, region, [&](const TensorPart& p) {
       writing = writing || p.async_writers != 0;
       reading = reading || p.async_readers != 0;
       storing = storing || p.stores != 0;
-      unseen = unseen || p.written > w.async_state->after_thread_sync;
     });
   }
   if (writing)
@@ -107,10 +106,9 @@ Step check_order(Warp& w, const Op& op, const Access& a, bool writes) {
     return order_fault(w, op, "a tcgen05.mma that reads these cells has not completed");
   if (!writes && storing)
     return order_fault(w, op, "a tcgen05.st to these cells has not been waited for");
-  if (unseen) {
-    return order_fault(
-        w, op,
-        "no tcgen05.fence::after_thread_sync since the operation that wrote these cells completed");
+  for (const TensorRegion& region : a.regions) {
+    if (check_tensor_order(w, op, w.cta, region, writes, "the access") == Step::kFault)
+      return Step::kFault;
   }
   return Step::kNext;
 }
@@ -189,13 +187,12 @@ Step exec_st(Warp& w, const Op& op, LaneMask active) {
 Step exec_wait(Warp& w, const Op& op, LaneMask) {
   AsyncWarpState& state = *w.async_state;
   if (op.modifiers().operation == ptx::Operation::kWaitLd) {
-    const EventTime now = ++w.cta.cluster.time;
     for (const auto& [r, lanes] : state.load_registers) w.clear_pending(r, lanes);
     for (const TensorRegion& region : state.loads) {
       for_each_part(w.cta, region, [&](TensorPart& p) {
         --p.loads;
-        p.read = now;
-        p.reader = w.cluster_warp;
+        p.loaded = w.view.now();
+        p.loader = static_cast<uint16_t>(w.cluster_warp);
       });
     }
     state.load_registers.clear();
@@ -203,7 +200,11 @@ Step exec_wait(Warp& w, const Op& op, LaneMask) {
     return Step::kNext;
   }
   for (const TensorRegion& region : state.stores) {
-    for_each_part(w.cta, region, [](TensorPart& p) { --p.stores; });
+    for_each_part(w.cta, region, [&](TensorPart& p) {
+      --p.stores;
+      p.written = w.view.now();
+      p.writer = static_cast<uint16_t>(w.cluster_warp);
+    });
   }
   state.stores.clear();
   return Step::kNext;

@@ -219,18 +219,13 @@ void complete_mma(Cluster& cluster, MmaOperation& o) {
       }
     }
   }
-  const EventTime now = ++cluster.time;
   for (Share& share : o.shares) {
     end_operand_read(*share.cta, share.a_chunks);
     end_operand_read(*share.cta, share.b_chunks);
     for (const TensorRegion& region : o.read)
       for_each_part(*share.cta, region, [](TensorPart& p) { --p.async_readers; });
-    for (const TensorRegion& region : o.written) {
-      for_each_part(*share.cta, region, [&](TensorPart& p) {
-        --p.async_writers;
-        p.written = now;
-      });
-    }
+    for (const TensorRegion& region : o.written)
+      for_each_part(*share.cta, region, [](TensorPart& p) { --p.async_writers; });
   }
 }
 
@@ -383,7 +378,12 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
       }
     }
     for (const TensorRegion& region : o.written) {
-      if (check_overwrite(w, op, *cta, region, "tcgen05.mma") == Step::kFault) return Step::kFault;
+      if (check_tensor_order(w, op, *cta, region, true, "tcgen05.mma") == Step::kFault)
+        return Step::kFault;
+    }
+    for (const TensorRegion& region : o.read) {
+      if (check_tensor_order(w, op, *cta, region, false, "tcgen05.mma") == Step::kFault)
+        return Step::kFault;
     }
     if (!o.a_in_tensor_memory &&
         begin_operand_read(w, op, *cta, share.a, "matrix A", share.a_chunks) == Step::kFault) {
@@ -393,11 +393,22 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
       return Step::kFault;
     o.shares.push_back(std::move(share));
   }
+  const auto pipe = static_cast<uint16_t>(w.cta.cluster.agents.tensor_pipe(w.cluster_warp));
   for (Share& share : o.shares) {
-    for (const TensorRegion& region : o.read)
-      for_each_part(*share.cta, region, [](TensorPart& p) { ++p.async_readers; });
-    for (const TensorRegion& region : o.written)
-      for_each_part(*share.cta, region, [](TensorPart& p) { ++p.async_writers; });
+    for (const TensorRegion& region : o.read) {
+      for_each_part(*share.cta, region, [&](TensorPart& p) {
+        ++p.async_readers;
+        p.used = w.view.now();
+        p.pipe = pipe;
+      });
+    }
+    for (const TensorRegion& region : o.written) {
+      for_each_part(*share.cta, region, [&](TensorPart& p) {
+        ++p.async_writers;
+        p.written = w.view.now();
+        p.writer = pipe;
+      });
+    }
   }
   submit_tensor_operation(w, op, lane, "tcgen05.mma",
                           [operation](Cluster& cluster) { complete_mma(cluster, *operation); });
@@ -453,7 +464,7 @@ Step issue_cp(Warp& w, const Op& op, uint32_t lane) {
   for (Cta* cta : ctas) {
     if (check_region(w, op, *cta, region, "tcgen05.cp") == Step::kFault ||
         check_region_settled(w, op, *cta, region, "tcgen05.cp") == Step::kFault ||
-        check_overwrite(w, op, *cta, region, "tcgen05.cp") == Step::kFault) {
+        check_tensor_order(w, op, *cta, region, true, "tcgen05.cp") == Step::kFault) {
       return Step::kFault;
     }
     for (const uint32_t at : chunks) {
@@ -463,10 +474,13 @@ Step issue_cp(Warp& w, const Op& op, uint32_t lane) {
   }
   for (Cta* cta : ctas) {
     for (const uint32_t at : chunks) cta->shared.shadow.begin_async_read(at, 16);
-    for_each_part(*cta, region, [](TensorPart& p) { ++p.async_writers; });
+    for_each_part(*cta, region, [&](TensorPart& p) {
+      ++p.async_writers;
+      p.written = w.view.now();
+      p.writer = static_cast<uint16_t>(cta->cluster.agents.tensor_pipe(w.cluster_warp));
+    });
   }
-  submit_tensor_operation(w, op, lane, "tcgen05.cp", [=](Cluster& cluster) {
-    const EventTime now = ++cluster.time;
+  submit_tensor_operation(w, op, lane, "tcgen05.cp", [=](Cluster&) {
     for (Cta* cta : ctas) {
       const uint32_t per_row = row_bytes / 16;
       for (size_t i = 0; i < chunks.size(); ++i) {
@@ -483,10 +497,7 @@ Step issue_cp(Warp& w, const Op& op, uint32_t lane) {
         }
         cta->shared.shadow.end_async_read(chunks[i], 16);
       }
-      for_each_part(*cta, region, [&](TensorPart& p) {
-        --p.async_writers;
-        p.written = now;
-      });
+      for_each_part(*cta, region, [](TensorPart& p) { --p.async_writers; });
     }
   });
   return Step::kNext;

@@ -148,8 +148,16 @@ Step exec_store(Warp& w, const Op& op, LaneMask active) {
     if (reduces && check_global_read(w, op, lane, destination, bytes) == Step::kFault)
       return Step::kFault;
     if (check_global_write(w, op, lane, destination, bytes) == Step::kFault) return Step::kFault;
+    const bool masked = op.modifiers().has(ptx::Flag::kCpMask);
+    const uint64_t mask = masked ? w.value(op.slot(4), lane) : 0;
     const auto write = [=](const std::vector<std::byte>& data) {
       auto* to = reinterpret_cast<std::byte*>(destination);
+      if (masked) {  // bit i: byte i of every 16
+        for (uint32_t i = 0; i < bytes; ++i) {
+          if ((mask >> (i % kBulkUnit) & 1) != 0) to[i] = data[i];
+        }
+        return;
+      }
       if (!reduces) {
         std::memcpy(to, data.data(), bytes);
         return;
@@ -202,7 +210,6 @@ bool reduce_type(ptx::Type type, ReduceType& out) {
 
 Choice choose_bulk(const ptx::Function&, const ptx::Instruction& instruction) {
   const ptx::Modifiers& m = instruction.modifiers;
-  if (m.has(ptx::Flag::kCpMask)) return Choice::refuse("byte-masked bulk stores are not simulated");
   if (m.space == ptx::Space::kGlobal) return {exec_store, kOpAsync | kOpMemory, 0, ""};
   if (m.space2 == ptx::Space::kGlobal) return {exec_load, kOpAsync | kOpMemory, 0, ""};
   return {exec_to_cluster, kOpAsync | kOpMemory, 0, ""};
@@ -232,6 +239,8 @@ constexpr OpcodeRow kRows[] = {
     {ptx::Opcode::kCpAsyncBulkTensor,         choose_tensor_copy          },
     {ptx::Opcode::kCpReduceAsyncBulkTensor,   choose_tensor_reduce        },
     {ptx::Opcode::kCpAsyncBulkPrefetchTensor, always<exec_tensor_prefetch>},
+    {ptx::Opcode::kTensormapReplace,          choose_map_edit             },
+    {ptx::Opcode::kTensormapCpFenceproxy,     choose_map_edit             },
     {ptx::Opcode::kCpAsyncBulkCommitGroup,    always<exec_commit>         },
     {ptx::Opcode::kCpAsyncBulkWaitGroup,      always<exec_wait_group>     },
 };
@@ -322,7 +331,8 @@ void finish_load(Cluster& cluster, const LoadTarget& target, uint32_t bytes,
                  uint32_t transaction_bytes, const Origin& origin) {
   target.cta->shared.written.set(target.offset, bytes);
   cluster.copied_in += bytes;
-  target.cta->shared.shadow.end_async_write(target.offset, bytes);
+  target.cta->shared.shadow.end_async_write(target.offset, bytes, cluster.agents.async_proxy(),
+                                            ++cluster.async_writes);
   mbarrier_complete_tx(cluster, *target.barrier_cta, target.barrier, transaction_bytes, origin);
 }
 
@@ -333,7 +343,7 @@ void submit_store(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint32_t offse
   cluster.copied_out += bytes;
   const auto data = std::make_shared<std::vector<std::byte>>();
   AsyncOperation read;
-  read.name = "read of a bulk store";
+  read.name = kBulkReadName;
   read.origin = w.origin(op, static_cast<int32_t>(lane));
   read.cta_rank = cta.rank;
   read.complete = [data, from = &cta, offset, bytes](Cluster&) {

@@ -44,12 +44,15 @@ void finish_load(Cluster& cluster, const LoadTarget& target, uint32_t bytes,
 Step check_global_read(Warp& warp, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes);
 Step check_global_write(Warp& warp, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes);
 
+inline constexpr const char* kBulkReadName = "read of a bulk store";
 // Two operations of the lane's open bulk group: the read of shared memory, then write(data).
 void submit_store(Warp& warp, const Op& op, uint32_t lane, Cta& cta, uint32_t offset,
                   uint32_t bytes, std::function<void(const std::vector<std::byte>&)> write);
 
 Choice choose_tensor_copy(const ptx::Function& function, const ptx::Instruction& instruction);
 Choice choose_tensor_reduce(const ptx::Function& function, const ptx::Instruction& instruction);
+// tensormap.replace and tensormap.cp_fenceproxy.
+Choice choose_map_edit(const ptx::Function& function, const ptx::Instruction& instruction);
 Step exec_tensor_prefetch(Warp& warp, const Op& op, LaneMask active);
 
 }  // namespace jitgemm::sim

@@ -109,7 +109,10 @@ Step with_members(Warp& w, const Op& op, LaneMask active, uint32_t mask_slot, F 
 }
 
 Step bar_warp_sync(Warp& w, const Op& op, LaneMask active) {
-  return with_members(w, op, active, 0, [](Warp&, const Op&, LaneMask) { return Step::kNext; });
+  return with_members(w, op, active, 0, [](Warp& warp, const Op&, LaneMask members) {
+    if ((warp.live & ~members) == 0) warp.view.lanes_synchronised();
+    return Step::kNext;
+  });
 }
 
 // shfl.sync: slots d, p, a, b, c, mask.

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace jitgemm::sim {
@@ -55,9 +56,47 @@ Step require_fenced(Warp& w, const Op& op, const Operand& r, const char* what) {
                  fmt::format("no wgmma.fence after the last write to a register of {}", what));
 }
 
+// The four warps issue the same instruction with the same descriptors; the last one to come forgets
+// it.
+Step check_agreement(Warp& w, const Op& op, uint64_t a, uint64_t b) {
+  const uint32_t group = w.index / 4;
+  if (4 * group + 4 > w.cta.warps.size()) {
+    return w.fault(op, -1, FaultKind::kWgmmaOrder,
+                   fmt::format("warp {} is in no whole warpgroup of the CTA's {} warps", w.index,
+                               w.cta.warps.size()));
+  }
+  if (!w.cta.cluster.grid.options.sanitize) return Step::kNext;
+  AsyncCtaState::Warpgroup& state = w.cta.async_state->warpgroups[group];
+  const uint64_t number = state.issued[w.index % 4]++;
+  const uint64_t at = number - state.first;
+  if (at == state.issues.size()) {
+    state.issues.push_back({op.index, w.index, a, b});
+    return Step::kNext;
+  }
+  const AsyncCtaState::WgmmaIssue first = state.issues[at];
+  while (!state.issues.empty() &&
+         *std::min_element(state.issued.begin(), state.issued.end()) > state.first) {
+    state.issues.pop_front();
+    ++state.first;
+  }
+  if (first.op != op.index) {
+    return w.fault(
+        op, -1, FaultKind::kWgmmaOrder,
+        fmt::format("warp {} of the warpgroup issued another wgmma here, of line {}", first.warp,
+                    w.cta.cluster.grid.kernel->ops[first.op].instruction->position.line));
+  }
+  if (first.a != a || first.b != b) {
+    return w.fault(
+        op, -1, FaultKind::kDescriptor,
+        fmt::format("warp {} of the warpgroup passes descriptors {:#x} and {:#x}, this one {:#x} "
+                    "and {:#x}: they must be the same",
+                    first.warp, first.a, first.b, a, b));
+  }
+  return Step::kNext;
+}
+
 Step read_descriptor(Warp& w, const Op& op, const Operand& slot, const char* what,
-                     MatrixDescriptor& out) {
-  uint64_t bits = 0;
+                     MatrixDescriptor& out, uint64_t& bits) {
   if (require_uniform(w, op, slot, kAllLanes, what, bits) == Step::kFault) return Step::kFault;
   const DecodedDescriptor decoded = decode_wgmma_descriptor(bits);
   if (!decoded.error.empty()) {
@@ -178,7 +217,10 @@ Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
   p.b.rows = m.n;
   p.b.k = m.k;
   p.b.mn_major = transposed(form.transposes_b, form.a_in_registers ? 6 : 7);
-  if (read_descriptor(w, op, op.slot(2), "the descriptor of B", p.b.descriptor) == Step::kFault)
+  uint64_t a_bits = 0;
+  uint64_t b_bits = 0;
+  if (read_descriptor(w, op, op.slot(2), "the descriptor of B", p.b.descriptor, b_bits) ==
+      Step::kFault)
     return Step::kFault;
 
   p.d = elements(w, op.slot(0));
@@ -202,12 +244,14 @@ Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
     p.a.rows = kRowsPerWarp;
     p.a.k = m.k;
     p.a.mn_major = transposed(form.transposes_a, 6);
-    if (read_descriptor(w, op, op.slot(1), "the descriptor of A", p.a.descriptor) == Step::kFault ||
+    if (read_descriptor(w, op, op.slot(1), "the descriptor of A", p.a.descriptor, a_bits) ==
+            Step::kFault ||
         begin_operand_read(w, op, w.cta, p.a, "matrix A", p.a_chunks) == Step::kFault) {
       return Step::kFault;
     }
   }
-  if (begin_operand_read(w, op, w.cta, p.b, "matrix B", p.b_chunks) == Step::kFault)
+  if (check_agreement(w, op, a_bits, b_bits) == Step::kFault ||
+      begin_operand_read(w, op, w.cta, p.b, "matrix B", p.b_chunks) == Step::kFault)
     return Step::kFault;
 
   AsyncWarpState& state = *w.async_state;

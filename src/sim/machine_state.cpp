@@ -292,6 +292,8 @@ void Cta::settle_barrier(uint32_t i) {
   } else if (b.arrived_warps < b.expected_warps) {
     return;
   }
+  b.completed.join(b.arriving);
+  b.arriving.clear();
   b.result = {b.predicate_and != 0, b.predicate_or != 0, b.predicate_count};
   b.predicate_and = kAllLanes;
   b.predicate_or = 0;
@@ -317,6 +319,11 @@ Cluster::Cluster(GridState& owner, std::array<uint32_t, 3> first_ctaid, uint64_t
     ctas.push_back(std::make_unique<Cta>(*this, r, id));
   }
   proxy_fences.assign(grid.ctas_per_cluster * grid.warps_per_cta, 0);
+  agents.warps = grid.ctas_per_cluster * grid.warps_per_cta;
+  for (const auto& cta : ctas) {
+    for (const auto& warp : cta->warps)
+      warp->view.begin(agents, warp->cluster_warp, grid.options.strict);
+  }
   if (grid.options.seed != 0)
     random_state = grid.options.seed * 0x2545f4914f6cdd1du + number * 0x9e3779b97f4a7c15u + 1;
 }
@@ -337,6 +344,8 @@ void Cluster::settle_barrier() {
     }
   }
   if (!any) return;
+  barrier_completed.join(barrier_arriving);
+  barrier_arriving.clear();
   for (const auto& cta : ctas) {
     for (const auto& warp : cta->warps) {
       warp->cluster_unwaited |= warp->cluster_arrived;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "sim/async_engine.h"
+#include "sim/causality.h"
 #include "sim/faults.h"
 #include "sim/memory.h"
 #include "sim/program.h"
@@ -89,7 +90,7 @@ class Warp {
 
   Cta& cta;
   uint32_t index;             // in the CTA
-  uint32_t cluster_warp = 0;  // in the cluster: index into Cluster::proxy_fences
+  uint32_t cluster_warp = 0;  // in the cluster: its agent in causality.h
   LaneMask exists = 0;        // lanes that the launch created
   LaneMask live = 0;          // lanes that have not exited
   std::vector<Split> splits;
@@ -192,6 +193,7 @@ class Warp {
   AsyncGroups bulk_read_groups;  // the reads of their sources
   AsyncGroups wgmma_groups;
   std::unique_ptr<AsyncWarpState> async_state;
+  WarpView view;  // what synchronisation has told it
 };
 
 // One of the sixteen barriers of a CTA (PTX ISA 9.7.13.1).
@@ -208,6 +210,7 @@ struct NamedBarrier {
     bool all = false, any = false;
     uint32_t count = 0;
   } result;  // of the previous generation
+  Handover arriving, completed;
 };
 
 class Cta {
@@ -249,6 +252,10 @@ class Cluster {
   // Events in program order of this cluster; see SharedShadow.
   EventTime time = 0;
   std::vector<EventTime> proxy_fences;  // by Warp::cluster_warp: last fence.proxy.async
+  Agents agents;
+  Epoch async_writes = 0;                        // completed writes of the async proxy, its epochs
+  Handover barrier_arriving, barrier_completed;  // barrier.cluster
+  Handover memory;                               // of all locations by which warps may synchronise
   // Counts everything that another warp could notice. A round without any is a spin.
   uint64_t effects = 0;
   uint64_t effects_at_time_out = ~uint64_t{0};  // when waits last ended by their time limit

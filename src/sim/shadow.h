@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shadow state of one CTA's shared memory, a record per 16-byte granule: which asynchronous
-// operations still read or write it, and which generic write of it has not passed a proxy fence. 16
-// bytes is the smallest unit of the bulk copies and of matrix descriptors (PTX ISA 9.7.9.25), so
-// async operations always cover whole granules. It knows nothing of instructions; callers turn its
-// answers into faults.
+// operations still read or write it, and who wrote it last. 16 bytes is the smallest unit of the
+// bulk copies and of matrix descriptors (PTX ISA 9.7.9.25), so async operations always cover whole
+// granules. It knows nothing of instructions; callers turn its answers into faults.
 #pragma once
+
+#include "sim/causality.h"
 
 #include <cstdint>
 #include <vector>
@@ -20,9 +21,10 @@ class SharedShadow {
   static constexpr uint64_t kNone = ~uint64_t{0};
 
   struct Granule {
-    EventTime generic_write = 0;  // last generic-proxy write, 0: none since the last async write
-    uint32_t writer = 0;          // cluster-wide warp number of that writer
-    uint16_t async_writers = 0;   // issued and not completed
+    Epoch epoch = 0;             // of the last write, 0: never written
+    LaneMask lanes = 0;          // lanes of the writing warp in that epoch
+    uint16_t writer = 0;         // agent of the cluster (causality.h)
+    uint16_t async_writers = 0;  // issued and not completed
     uint16_t async_readers = 0;
   };
 
@@ -33,10 +35,12 @@ class SharedShadow {
   void begin_async_write(uint64_t offset, uint64_t bytes) {
     for_each(offset, bytes, [](Granule& g) { ++g.async_writers; });
   }
-  void end_async_write(uint64_t offset, uint64_t bytes) {
-    for_each(offset, bytes, [](Granule& g) {
+  void end_async_write(uint64_t offset, uint64_t bytes, uint32_t async_proxy, Epoch now) {
+    for_each(offset, bytes, [&](Granule& g) {
       --g.async_writers;
-      g.generic_write = 0;
+      g.epoch = now;
+      g.writer = static_cast<uint16_t>(async_proxy);
+      g.lanes = 0;
     });
   }
   void begin_async_read(uint64_t offset, uint64_t bytes) {
@@ -55,22 +59,18 @@ class SharedShadow {
                 [](const Granule& g) { return (g.async_writers | g.async_readers) != 0; });
   }
 
-  // Offset of the first granule whose last generic write no fence.proxy.async has followed, seen
-  // from a warp that issues an async operation. A fence counts when the writer's warp or the
-  // issuing warp executed it after the write: PTX ISA 8.9.4 asks for a proxy fence along the
-  // causality path. `fences` holds the time of the last proxy fence of each warp of the cluster.
-  uint64_t find_unfenced(uint64_t offset, uint64_t bytes, uint32_t issuer,
-                         const std::vector<EventTime>& fences) const {
-    return find(offset, bytes, [&](const Granule& g) {
-      return g.generic_write != 0 && fences[g.writer] < g.generic_write &&
-             fences[issuer] < g.generic_write;
-    });
+  // Offset of the first granule whose last write the predicate refuses, kNone if there is none.
+  template <typename F>
+  uint64_t find_write(uint64_t offset, uint64_t bytes, F refuses) const {
+    return find(offset, bytes, [&](const Granule& g) { return g.epoch != 0 && refuses(g); });
   }
 
-  void generic_write(uint64_t offset, uint64_t bytes, uint32_t writer, EventTime now) {
+  void generic_write(uint64_t offset, uint64_t bytes, uint32_t writer, LaneMask lanes, Epoch now) {
     for_each(offset, bytes, [&](Granule& g) {
-      g.generic_write = now;
-      g.writer = writer;
+      if (g.writer != writer || g.epoch != now) g.lanes = 0;
+      g.epoch = now;
+      g.writer = static_cast<uint16_t>(writer);
+      g.lanes |= lanes;
     });
   }
 

@@ -271,15 +271,14 @@ TEST(Resolver, EveryUnsupportedPlaceIsReportedAtOnce) {
   const Status status = body_failure(R"(frobnicate.b32 %r0, %r1;
 add.b32 %r0, %r1, %r2;
 add.u32 %r0, %r1, %d2;
-tensormap.replace.tile.rank.global.b1024.b32 [%d0], 1;
+stacksave.u32 %r0;
 add.u32 %r0, %r1, 2;)");
   EXPECT_EQ(status.code(), StatusCode::kUnsupported);
   EXPECT_EQ(status.message(),
             "10:1: frobnicate.b32: unknown instruction\n"
             "11:1: add.b32: no instruction form has these modifiers\n"
             "12:1: add.u32: operand 'b': expected a register of 32 bits, found %d2 of 64\n"
-            "13:1: tensormap.replace.tile.rank.global.b1024.b32: tensor maps are not edited on the "
-            "simulated device");
+            "13:1: stacksave.u32: dynamic stack allocation is not simulated");
 }
 
 TEST(Resolver, TheCallersRefusalsAreReportedWithTheTablesOwn) {

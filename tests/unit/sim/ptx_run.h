@@ -26,7 +26,10 @@ inline std::string kernel_text(const std::string& parameters, const std::string&
 
 class Runner {
  public:
-  explicit Runner(std::string text) : text_(std::move(text)) { launch.entry = "k"; }
+  explicit Runner(std::string text) : text_(std::move(text)) {
+    launch.entry = "k";
+    options.strict = true;
+  }
 
   template <typename T>
   Runner& value(T v) {

@@ -59,8 +59,10 @@ struct Kernel {
   cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd2], 256, [%r1];
 S:
   bar.sync 0;
+  tcgen05.fence::after_thread_sync;
 W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0;
   @!%p2 bra W;
+  tcgen05.fence::after_thread_sync;
   ld.shared.u32 %r6, [%r5];
   )" + descriptor("%rd10", "%r2", "%r10", "%rd12", kTcgen05High) +
                            descriptor("%rd11", "%r3", "%r10", "%rd12", kTcgen05High) +
@@ -71,6 +73,7 @@ W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0;
                            R"(
 T:
   bar.sync 0;
+  tcgen05.fence::after_thread_sync;
   )" + wait + "\n" + after_fence +
                            R"(
   shl.b32 %r9, %r20, 21;
@@ -83,6 +86,7 @@ T:
   st.global.v4.u32 [%rd14], {%r30, %r31, %r32, %r33};
   st.global.v4.u32 [%rd14+16], {%r34, %r35, %r36, %r37};
   bar.sync 0;
+  tcgen05.fence::after_thread_sync;
   )" + dealloc + R"(
   ret;
 )",
@@ -290,6 +294,7 @@ TEST(Tcgen05, BlockScaledProductUsesTheCopiedScales) {
   st.shared.u32 [%r23+512], %r26;
   fence.proxy.async;
   bar.sync 0;
+  tcgen05.fence::after_thread_sync;
 )" + descriptor("%rd20", "%r21", "%r10", "%rd12", 128 >> 4 | 1 << 14) +
                       "add.u32 %r27, %r21, 512;\n" +
                       descriptor("%rd21", "%r27", "%r10", "%rd12", 128 >> 4 | 1 << 14) +
@@ -360,8 +365,10 @@ std::string pair_text(int m) {
   cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd2], 256, [%r1];
 S:
   bar.sync 0;
+  tcgen05.fence::after_thread_sync;
 W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0;
   @!%p2 bra W;
+  tcgen05.fence::after_thread_sync;
   barrier.cluster.arrive.aligned;
   barrier.cluster.wait.aligned;
   ld.shared.u32 %r6, [%r5];
@@ -377,6 +384,7 @@ W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0;
   tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r8], %h1;
 T:
   bar.sync 0;
+  tcgen05.fence::after_thread_sync;
 V: mbarrier.try_wait.parity.shared.b64 %p2, [%r8], 0;
   @!%p2 bra V;
   tcgen05.fence::after_thread_sync;
