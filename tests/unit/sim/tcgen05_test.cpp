@@ -144,6 +144,8 @@ TEST(Tcgen05, SecondOfTwoCommitsTracksTheSameOperations) {
   Kernel kernel;
   kernel.commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r1];\n" +
                   kernel.commit;
+  // The first one's arrival must find the CTA too.
+  kernel.dealloc += "\nX: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 1;\n@!%p2 bra X;";
   for (uint64_t seed = 0; seed < 24; ++seed) expect_product(run(kernel, Numerics::kExact, seed));
 }
 
