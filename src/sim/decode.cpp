@@ -487,6 +487,11 @@ class KernelDecoder {
     Choice choice = choose_instruction(function, instruction);
     if (choice.execute == nullptr) return choice;
     const auto operands = function.operands_of(instruction);
+    if (instruction.opcode == ptx::Opcode::kCall &&
+        std::none_of(operands.begin(), operands.end(),
+                     [](const ptx::Operand& o) { return o.kind == ptx::OperandKind::kFunction; })) {
+      return Choice::refuse("a call through a register is not simulated");
+    }
     for (const ptx::Operand& o : operands) {
       if (o.kind == ptx::OperandKind::kSpecialRegister &&
           is_clock(static_cast<ptx::SpecialRegister>(o.index)) &&
