@@ -335,6 +335,14 @@ Result<sim::Report> run_on_simulator(const Case& c, const sim::Program& program,
   return report;
 }
 
+std::string comparable_bytes(const Case& c, const CaseBytes& bytes) {
+  std::string text(reinterpret_cast<const char*>(bytes.out.data()), bytes.out.size());
+  if (c.body.find("tensormap.") == std::string::npos) {
+    text.append(reinterpret_cast<const char*>(bytes.memory.data()), bytes.memory.size());
+  }
+  return text;
+}
+
 std::string difference(const Case& c, const CaseRun& run, const CaseBytes& found) {
   const size_t threads = size_t{c.threads} * c.ctas;
   for (const auto& [name, values] : run.out) {

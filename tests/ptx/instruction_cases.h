@@ -68,6 +68,10 @@ std::vector<std::byte> case_parameters(uint64_t in, uint64_t out, uint64_t memor
 Result<sim::Report> run_on_simulator(const Case& c, const sim::Program& program,
                                      const sim::Options& options, CaseBytes& bytes);
 
+// The bytes that two machines must agree on: all but memory in which a kernel has edited a tensor
+// map, whose format is each machine's own.
+std::string comparable_bytes(const Case& c, const CaseBytes& bytes);
+
 // "" if the bytes are what the case expects, else the first difference.
 std::string difference(const Case& c, const CaseRun& run, const CaseBytes& found);
 

@@ -39,10 +39,6 @@ constexpr auto kStartTimeout = std::chrono::seconds(30);  // of the driver and i
 constexpr auto kTotalTimeout = std::chrono::seconds(60);  // of a GPU on which all goes wrong
 constexpr size_t kMaxWorkers = 8;
 
-bool equal(const CaseBytes& a, const CaseBytes& b) {
-  return a.out == b.out && a.memory == b.memory;
-}
-
 // One case on both machines.
 Confirmation judge(const Case& c, GpuCases& gpu) {
   Confirmation record;
@@ -76,12 +72,11 @@ Confirmation judge(const Case& c, GpuCases& gpu) {
       record.message = fmt::format("run {}: on the simulator {}", i, report.error().message());
       return record;
     }
-    if (!equal(found, simulated)) {
+    if (comparable_bytes(c, found) != comparable_bytes(c, simulated)) {
       record.message = fmt::format("run {}: bytes that the case does not name differ", i);
       return record;
     }
-    output.update({reinterpret_cast<const char*>(found.out.data()), found.out.size()});
-    output.update({reinterpret_cast<const char*>(found.memory.data()), found.memory.size()});
+    output.update(comparable_bytes(c, found));
   }
   record.result = "confirmed";
   record.output = to_hex(output.finish());

@@ -82,8 +82,7 @@ TEST(InstructionCases, TheSimulatorLeavesWhatAGpuLeft) {
       CaseBytes bytes = initial_bytes(c, run);
       const Result<Report> report = run_on_simulator(c, *program, options, bytes);
       ASSERT_TRUE(report.has_value()) << c.place() << ": " << report.error().to_string();
-      output.update({reinterpret_cast<const char*>(bytes.out.data()), bytes.out.size()});
-      output.update({reinterpret_cast<const char*>(bytes.memory.data()), bytes.memory.size()});
+      output.update(comparable_bytes(c, bytes));
     }
     EXPECT_EQ(to_hex(output.finish()), record->second.output) << c.place() << "\n" << c.body;
   }
