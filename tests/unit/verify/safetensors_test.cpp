@@ -237,7 +237,8 @@ TEST_F(SafetensorsTest, TheWriterRefusesWhatItCouldNotReadBack) {
         << c.name;
     EXPECT_FALSE(std::filesystem::exists(path("no"))) << c.name;
   }
-  EXPECT_EQ(write_safetensors(path("no/such/folder"), {}).code(), StatusCode::kIoError);
+  EXPECT_EQ(write_safetensors(path("no/such/folder"), std::vector<HostTensor>{}).code(),
+            StatusCode::kIoError);
 }
 
 }  // namespace
