@@ -133,7 +133,9 @@ typedef struct jitgemm_device jitgemm_device;
 #define JITGEMM_ARCH_OF_DEVICE 0 /* the GPU's own; sm_90a on the simulator */
 #define JITGEMM_ARCH_SM_90A 900
 #define JITGEMM_ARCH_SM_100A 1000
+#define JITGEMM_ARCH_SM_100F 1001 /* the family: runs on 10.0 and 10.3; NVRTC 12.9 and newer */
 #define JITGEMM_ARCH_SM_103A 1030
+#define JITGEMM_ARCH_SM_103F 1031 /* runs on 10.3; NVRTC 12.9 and newer */
 
 /* name: "cuda:N", or "sim" for the simulator, which can be any arch. Uses the GPU's primary
  * context. Errors: INVALID_ARGUMENT, UNSUPPORTED (a GPU without kernels, or not of that arch),
@@ -175,6 +177,21 @@ JITGEMM_API jitgemm_status jitgemm_buffer_read(const jitgemm_buffer* buffer, siz
  * rounded to fp32, one fused multiply-add into an fp32 accumulator, blocks in rising order. Where a
  * plan splits k, each part is summed so and the parts are added in rising order: results do not
  * depend on timing. NaN and infinities propagate; nothing is flushed to zero.
+ *
+ * An a of F32, BF16 or F16 is quantised by the operation itself, into codes and scales that lie in
+ * the workspace; the caller gives no a_scales. In fp32, for each row and block of group_k columns:
+ *
+ *   scale = max(max |a| / largest, 1e-10)    largest is 448 for F8_E4M3, 57344 for F8_E5M2
+ *   code  = fp8(a / scale)                   to nearest even, saturating
+ *
+ * With F8_E8M0 scales, or under SCALE_VALUES_POWER_OF_TWO, the scale is rounded up to a power of
+ * two before it is used. A NaN makes its block's scale and codes NaN; an infinity makes the scale
+ * infinite (E8M0: NaN), its own code NaN and the other codes zero.
+ *
+ * Scales, by arch. F32 scales are arbitrary and applied exactly everywhere. F8_E8M0 is 2^(e-127),
+ * 255 is NaN: SM 9.0 expands it to fp32 exactly and goes on as above; on SM 10 the tensor core
+ * applies such scales, and fp32 ones under SCALE_VALUES_POWER_OF_TWO, itself. a_dtype, b_dtype,
+ * out_dtype and every group size are the same on all archs.
  */
 
 typedef int32_t jitgemm_dtype;
@@ -205,9 +222,9 @@ typedef struct jitgemm_gemm_problem {
   int64_t m; /* rows of a and out, 0 or more; under M_CLASS and M_ANY a typical or largest one */
   int64_t n; /* rows of b, columns of out, 1 or more */
   int64_t k; /* columns of a and b, 1 or more */
-  jitgemm_dtype a_dtype;     /* F8_E4M3 (default) or F8_E5M2 */
+  jitgemm_dtype a_dtype;     /* F8_E4M3 (default), F8_E5M2; F32, BF16 or F16: quantised first */
   jitgemm_dtype b_dtype;     /* F8_E4M3 (default) or F8_E5M2 */
-  jitgemm_dtype scale_dtype; /* F32 (default) or F8_E8M0, for both operands */
+  jitgemm_dtype scale_dtype; /* F32 (default) or F8_E8M0, for both operands, on every arch */
   jitgemm_dtype out_dtype;   /* BF16 (default), F16 or F32 */
   int32_t group_n;           /* rows of b that share a scale; 0 is 128 */
   int32_t group_k;           /* columns that share a scale, a multiple of 32; 0 is 128 */
@@ -222,23 +239,27 @@ typedef struct jitgemm_gemm_problem {
   int64_t b_scale_ld;      /* the same of b_scales */
   int32_t alignment;       /* bytes, a power of two, that a, b and out are multiples of; 0 is 16 */
   int32_t batch_invariant; /* 1: a row's bits depend neither on m nor on other rows */
+  jitgemm_dtype a_code_dtype; /* what an a of F32, BF16 or F16 becomes: F8_E4M3 (default) or
+                                 F8_E5M2; 0 otherwise */
+  int32_t reserved;           /* 0 */
 } jitgemm_gemm_problem;
 
 #define JITGEMM_GEMM_PROBLEM_INIT \
-  { sizeof(jitgemm_gemm_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(jitgemm_gemm_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* The largest m of m's class under JITGEMM_M_CLASS: one kernel serves all of a class, so
  * those of m = 1, bound(1) + 1, and so on are all there are. For m below 1 it is 1,
  * and m beyond 2^31 count as 2^31. */
 JITGEMM_API int64_t jitgemm_m_class_bound(int64_t m);
 
-/* Says in a few lines which kernel the problem would get on that arch, and why. *length is the size
+/* Says in a few lines which launches the problem would get on that arch, each with its kernel and
+ * why, and the bytes of workspace. *length is the size
  * of text (0 with text NULL asks for the size) and becomes the length needed, terminating zero
  * included; text that does not fit is cut. Errors: INVALID_ARGUMENT, UNSUPPORTED. */
 JITGEMM_API jitgemm_status jitgemm_gemm_plan(const jitgemm_gemm_problem* problem, int32_t arch,
                                              char* text, size_t* length);
 
-/* Compiles the problem's kernel for an arch into the cache, unless it is there; needs no device.
+/* Compiles the problem's kernels for an arch into the cache, unless it is there; needs no device.
  * Takes up to half a second. Errors: those of jitgemm_gemm_plan, NO_COMPILER, COMPILE_FAILED. */
 JITGEMM_API jitgemm_status jitgemm_gemm_compile(jitgemm_context* context,
                                                 const jitgemm_gemm_problem* problem, int32_t arch);
@@ -260,10 +281,16 @@ JITGEMM_API jitgemm_status jitgemm_gemm_find(jitgemm_device* device,
                                              const jitgemm_gemm_problem* problem, void* stream,
                                              jitgemm_operation** operation);
 JITGEMM_API void jitgemm_operation_release(jitgemm_operation* operation);
-/* Bytes of workspace that a launch needs (often 0) and its alignment. Its contents may be arbitrary
- * before and are arbitrary afterwards; launches that may overlap need a workspace each. */
+/* An operation is a list of launches over one workspace: one product, or, where a is to be
+ * quantised, two. Bytes of workspace that a launch with the problem's m needs (often 0) and its
+ * alignment. Its contents may be arbitrary before and are arbitrary afterwards; launches that may
+ * overlap need a workspace each. */
 JITGEMM_API jitgemm_status jitgemm_operation_workspace(const jitgemm_operation* operation,
                                                        uint64_t* bytes, uint64_t* alignment);
+/* The same for a launch with another m, under M_CLASS and M_ANY. */
+JITGEMM_API jitgemm_status jitgemm_operation_workspace_for(const jitgemm_operation* operation,
+                                                           int64_t m, uint64_t* bytes,
+                                                           uint64_t* alignment);
 /* The plan in a few lines; text and length as in jitgemm_gemm_plan. */
 JITGEMM_API jitgemm_status jitgemm_operation_describe(const jitgemm_operation* operation,
                                                       char* text, size_t* length);
@@ -272,7 +299,7 @@ typedef struct jitgemm_gemm_arguments {
   size_t struct_size;
   const void* a;
   const void* b;
-  const void* a_scales;
+  const void* a_scales; /* NULL where the operation quantises a */
   const void* b_scales;
   void* out;
   int64_t m; /* under M_EXACT the problem's m; 0 launches nothing */
@@ -288,6 +315,10 @@ typedef struct jitgemm_gemm_arguments {
 /* The kernel may start before its predecessor on the stream has ended, and waits for it before it
  * reads. */
 #define JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE 1u
+/* Asks the driver first whether each address is memory of this device, and refuses the launch with
+ * INVALID_ARGUMENT if one is not, say of the host: a debugging aid. The simulator checks every
+ * access anyway. */
+#define JITGEMM_LAUNCH_CHECK_ADDRESSES 2u
 
 /* Puts the operation on the stream. On a GPU it returns at once, and works in graph capture; on the
  * simulator it returns when the result is there. Errors: INVALID_ARGUMENT, DEVICE_ERROR,

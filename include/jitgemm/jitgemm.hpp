@@ -211,6 +211,12 @@ class Operation {
     check(jitgemm_operation_workspace(get(), &needed.bytes, &needed.alignment));
     return needed;
   }
+  // Of a launch with another m, where the kernel takes m at run time.
+  Workspace workspace(std::int64_t m) const {
+    Workspace needed;
+    check(jitgemm_operation_workspace_for(get(), m, &needed.bytes, &needed.alignment));
+    return needed;
+  }
   // The problem and the plan in a few lines.
   std::string describe() const {
     return detail::read_text([this](char* text, std::size_t* length) {

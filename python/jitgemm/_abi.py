@@ -19,7 +19,9 @@ STATUS_NOT_READY = 3
 ARCH_OF_DEVICE = 0
 ARCH_SM_90A = 900
 ARCH_SM_100A = 1000
+ARCH_SM_100F = 1001
 ARCH_SM_103A = 1030
+ARCH_SM_103F = 1031
 
 F8_E4M3 = 1
 F8_E5M2 = 2
@@ -46,6 +48,7 @@ M_CLASS = 1
 M_ANY = 2
 
 LAUNCH_PROGRAMMATIC_DEPENDENCE = 1
+LAUNCH_CHECK_ADDRESSES = 2
 
 LogCallback = ctypes.CFUNCTYPE(None, c_int32, c_char_p, c_void_p)
 
@@ -95,6 +98,8 @@ class GemmProblem(ctypes.Structure):
         ("b_scale_ld", c_int64),
         ("alignment", c_int32),
         ("batch_invariant", c_int32),
+        ("a_code_dtype", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -228,6 +233,7 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "jitgemm_gemm_find": (c_int32, [c_void_p, POINTER(GemmProblem), c_void_p, _OUT]),
     "jitgemm_operation_release": (None, [c_void_p]),
     "jitgemm_operation_workspace": (c_int32, [c_void_p, POINTER(c_uint64), POINTER(c_uint64)]),
+    "jitgemm_operation_workspace_for": (c_int32, [c_void_p, c_int64, POINTER(c_uint64), POINTER(c_uint64)]),
     "jitgemm_operation_describe": (c_int32, [c_void_p, c_char_p, POINTER(c_size_t)]),
     "jitgemm_gemm_launch": (c_int32, [c_void_p, POINTER(GemmArguments), c_void_p]),
     "jitgemm_gemm_check_scales": (c_int32, [c_void_p, POINTER(GemmArguments)]),

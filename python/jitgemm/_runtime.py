@@ -18,7 +18,13 @@ from typing import Any
 
 from . import _abi, _library, _state, errors
 
-ARCHS = {"sm_90a": _abi.ARCH_SM_90A, "sm_100a": _abi.ARCH_SM_100A, "sm_103a": _abi.ARCH_SM_103A}
+ARCHS = {
+    "sm_90a": _abi.ARCH_SM_90A,
+    "sm_100a": _abi.ARCH_SM_100A,
+    "sm_100f": _abi.ARCH_SM_100F,
+    "sm_103a": _abi.ARCH_SM_103A,
+    "sm_103f": _abi.ARCH_SM_103F,
+}
 
 
 def arch_number(arch: str) -> int:

@@ -5,6 +5,7 @@
 #include "jitgemm/jitgemm.h"
 
 #include "api/call_guard.h"
+#include "problem/gemm_limits.h"
 #include "runtime/context.h"
 #include "runtime/insert_only_map.h"
 #include "runtime/prepared_key.h"
@@ -83,8 +84,10 @@ static_assert(JITGEMM_BF16 == static_cast<int>(DType::kBF16) &&
 static_assert(JITGEMM_ARCH_SM_90A == static_cast<int>(Arch::kSm90a) &&
               JITGEMM_ARCH_SM_100A == static_cast<int>(Arch::kSm100a));
 static_assert(JITGEMM_ARCH_SM_103A == static_cast<int>(Arch::kSm103a));
+static_assert(JITGEMM_ARCH_SM_100F == static_cast<int>(Arch::kSm100f) &&
+              JITGEMM_ARCH_SM_103F == static_cast<int>(Arch::kSm103f));
 // No padding anywhere: a field that is added later goes to the end and changes the size.
-static_assert(sizeof(jitgemm_gemm_problem) == 8 + 3 * 8 + 10 * 4 + 5 * 8 + 2 * 4);
+static_assert(sizeof(jitgemm_gemm_problem) == 8 + 3 * 8 + 10 * 4 + 5 * 8 + 4 * 4);
 static_assert(sizeof(jitgemm_gemm_arguments) == 8 + 5 * 8 + 3 * 8 + 2 * 4);
 static_assert(sizeof(jitgemm_grouped_gemm_problem) == 8 + 15 * 8 + 16 * 4);
 static_assert(sizeof(jitgemm_grouped_gemm_arguments) == 8 + 6 * 8 + 4 * 8 + 2 * 4);
@@ -137,6 +140,10 @@ Status convert_unchecked(const jitgemm_gemm_problem* given, Arch arch, GemmProbl
   jitgemm_gemm_problem c;
   JITGEMM_TRY(read_struct("problem", given, c));
   p.arch = arch;
+  p.a_code_dtype = dtype_or(c.a_code_dtype, DType::kF8E4M3);
+  if (c.reserved != 0) {
+    return invalid_argument(fmt::format("problem.reserved: expected 0, found {}", c.reserved));
+  }
   return convert_common(c, p);
 }
 
@@ -174,7 +181,9 @@ Result<Arch> convert_arch(int32_t arch) {
   const auto value = static_cast<Arch>(arch);
   if (find_arch(value) != nullptr) return value;
   return unsupported(fmt::format(
-      "arch: {} has no kernels; supported are 900 (sm_90a), 1000 (sm_100a), 1030 (sm_103a)", arch));
+      "arch: {} has no kernels; supported are 900 (sm_90a), 1000 (sm_100a), 1001 (sm_100f), "
+      "1030 (sm_103a), 1031 (sm_103f)",
+      arch));
 }
 
 Status copy_text(const std::string& text, char* out, size_t* length) {
@@ -206,6 +215,7 @@ GemmArguments convert_arguments(const Struct& c) {
   arguments.workspace = address_of(c.workspace);
   arguments.workspace_bytes = c.workspace_bytes;
   arguments.programmatic_dependence = (c.flags & JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE) != 0;
+  arguments.check_addresses = (c.flags & JITGEMM_LAUNCH_CHECK_ADDRESSES) != 0;
   return arguments;
 }
 
@@ -223,9 +233,11 @@ GemmArguments convert(const jitgemm_grouped_gemm_arguments& c) {
 template <typename Struct>
 Status read_arguments(const Struct* given, Struct& out) {
   JITGEMM_TRY(read_struct("arguments", given, out));
-  if ((out.flags & ~JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE) != 0) {
+  constexpr uint32_t kKnown =
+      JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE | JITGEMM_LAUNCH_CHECK_ADDRESSES;
+  if ((out.flags & ~kKnown) != 0) {
     return invalid_argument(
-        fmt::format("arguments.flags: expected JITGEMM_LAUNCH_* (1), found {:#x}", out.flags));
+        fmt::format("arguments.flags: expected JITGEMM_LAUNCH_* (1, 2), found {:#x}", out.flags));
   }
   if (out.reserved != 0) {
     return invalid_argument(fmt::format("arguments.reserved: expected 0, found {}", out.reserved));
@@ -243,8 +255,8 @@ Status check_kind(const jitgemm_operation* operation, bool grouped) {
 
 Status plan_text(const Result<GemmProblem>& problem, char* text, size_t* length) {
   if (!problem) return problem.error();
-  JITGEMM_ASSIGN(const GemmPlan plan, plan_gemm(*problem));
-  return copy_text(to_string(plan), text, length);
+  JITGEMM_ASSIGN(const OperationPlan plan, plan_operation(*problem));
+  return copy_text(to_string(plan, arch_info(problem->arch).default_sm_count), text, length);
 }
 
 template <typename Problem>
@@ -258,9 +270,11 @@ Status compile_problem(jitgemm_context* context, const Problem* problem, int32_t
   if (context == nullptr) return null_argument("context");
   JITGEMM_ASSIGN(const Arch target, convert_arch(arch));
   JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, target));
-  JITGEMM_ASSIGN(const GemmPlan plan, plan_gemm(converted));
-  JITGEMM_ASSIGN(const BuiltKernel kernel,
-                 context->context->builder().build(plan, BuildMode::kCached));
+  JITGEMM_ASSIGN(const OperationPlan plan, plan_operation(converted));
+  for (const LaunchPlan& launch : plan.launches) {
+    JITGEMM_ASSIGN(const BuiltKernel kernel,
+                   context->context->builder().build(launch, BuildMode::kCached));
+  }
   return ok_status();
 }
 
@@ -359,7 +373,7 @@ jitgemm_status jitgemm_context_create(const jitgemm_context_options* options,
       converted.driver = text(c.driver_library);
       converted.template_folder = text(c.template_folder);
       converted.log_level = text(c.log_level);
-      converted.numerics = text(c.sim_numerics);
+      converted.sim_numerics = text(c.sim_numerics);
       converted.sim_seed = text(c.sim_seed);
       converted.sim_threads = text(c.sim_threads);
       converted.sim_sanitize = text(c.sim_sanitize);
@@ -502,15 +516,34 @@ void jitgemm_operation_release(jitgemm_operation* operation) {
   if (operation != nullptr) operation->context->release();
 }
 
+namespace {
+
+Status report_workspace(const GemmOperation& operation, int64_t m, uint64_t* bytes,
+                        uint64_t* alignment) {
+  if (bytes == nullptr) return null_argument("bytes");
+  if (alignment == nullptr) return null_argument("alignment");
+  *bytes = operation.workspace_bytes(m);
+  *alignment = kWorkspaceAlignment;
+  return ok_status();
+}
+
+}  // namespace
+
 jitgemm_status jitgemm_operation_workspace(const jitgemm_operation* operation, uint64_t* bytes,
                                            uint64_t* alignment) {
   return guarded([&]() -> Status {
     if (operation == nullptr) return null_argument("operation");
-    if (bytes == nullptr) return null_argument("bytes");
-    if (alignment == nullptr) return null_argument("alignment");
-    *bytes = static_cast<uint64_t>(operation->operation->plan().workspace_bytes);
-    *alignment = kWorkspaceAlignment;
-    return ok_status();
+    return report_workspace(*operation->operation, operation->operation->plan().problem.m, bytes,
+                            alignment);
+  });
+}
+
+jitgemm_status jitgemm_operation_workspace_for(const jitgemm_operation* operation, int64_t m,
+                                               uint64_t* bytes, uint64_t* alignment) {
+  return guarded([&]() -> Status {
+    if (operation == nullptr) return null_argument("operation");
+    JITGEMM_TRY(check_rows(operation->operation->plan().problem, m));
+    return report_workspace(*operation->operation, m, bytes, alignment);
   });
 }
 
@@ -518,9 +551,8 @@ jitgemm_status jitgemm_operation_describe(const jitgemm_operation* operation, ch
                                           size_t* length) {
   return guarded([&]() -> Status {
     if (operation == nullptr) return null_argument("operation");
-    const GemmPlan& plan = operation->operation->plan();
-    return copy_text("problem    " + to_string(plan.problem) + "\n" + to_string(plan), text,
-                     length);
+    const GemmOperation& described = *operation->operation;
+    return copy_text(to_string(described.plan(), described.device().info().sm_count), text, length);
   });
 }
 

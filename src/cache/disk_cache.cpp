@@ -258,6 +258,28 @@ Result<std::vector<CacheListing>> DiskCache::list() const {
   return listings;
 }
 
+std::vector<std::string> DiskCache::key_values(std::string_view tag) const {
+  std::vector<std::string> values;
+  auto listings = list();
+  if (!listings) return values;
+  std::stable_sort(listings->begin(), listings->end(),
+                   [](const CacheListing& a, const CacheListing& b) {
+                     return a.modified_unix_s > b.modified_unix_s;
+                   });
+  for (const CacheListing& listing : *listings) {
+    if (!listing.head) continue;
+    const auto fields = read_key_fields(listing.head->key);
+    if (!fields) continue;
+    for (const KeyField& field : *fields) {
+      if (field.tag == tag &&
+          std::find(values.begin(), values.end(), field.value) == values.end()) {
+        values.push_back(field.value);
+      }
+    }
+  }
+  return values;
+}
+
 Result<RemovedFiles> DiskCache::clear() {
   RemovedFiles removed;
   {

@@ -28,6 +28,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace jitgemm {
@@ -131,6 +132,9 @@ class DiskCache {
   Result<CacheStat> stat() const;
   // Sorted by hex. Unreadable entries are listed with their problem.
   Result<std::vector<CacheListing>> list() const;
+  // The different values of one text field of the keys of readable entries, that of the newest
+  // entry first.
+  std::vector<std::string> key_values(std::string_view tag) const;
   // Removes every entry, and temporary files that no live process can be writing.
   Result<RemovedFiles> clear();
   // Removes old temporary files, then the least recently used entries while above the cap.

@@ -34,6 +34,13 @@ std::string library_fingerprint(const std::string& path) {
   return to_hex(sha256(bytes)).substr(0, 16);
 }
 
+// The first version, 100 * major + minor, that knows a target.
+int first_version_for(std::string_view target) {
+  if (target.ends_with('f') || target.starts_with("sm_103")) return 1209;
+  if (target.starts_with("sm_100")) return 1208;
+  return 1200;
+}
+
 // Destroys the program on every way out.
 class Program {
  public:
@@ -64,6 +71,11 @@ NvrtcCompiler::NvrtcCompiler(NvrtcApi api) : api_(std::move(api)) {
 
 Result<KernelImage> NvrtcCompiler::compile(const KernelSource& source) const {
   const auto start = std::chrono::steady_clock::now();
+  if (const int first = first_version_for(source.target); 100 * api_.major + api_.minor < first) {
+    return unsupported(fmt::format("arch: {} needs NVRTC {}.{} or newer, found {}.{}",
+                                   source.target, first / 100, first % 100, api_.major,
+                                   api_.minor));
+  }
   std::vector<const char*> header_names;
   std::vector<const char*> header_texts;
   const auto add_header = [&](const SourceFile& file) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 namespace jitgemm {
 namespace {
 
@@ -99,13 +101,15 @@ int tensor_map_swizzle(Swizzle swizzle) {
 
 }  // namespace
 
-Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDriverApi& api, int ordinal) {
+Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDriverApi& api, int ordinal,
+                                                     std::optional<Arch> wanted) {
   int count = 0;
   JITGEMM_TRY(api.check(api.device_count(&count), "cuDeviceGetCount"));
   if (ordinal < 0 || ordinal >= count) {
-    return invalid_argument(
-        fmt::format("device: expected cuda:0 to cuda:{}, found cuda:{} ({} devices)", count - 1,
-                    ordinal, count));
+    const std::string expected = count == 0   ? "a GPU, and the driver reports none"
+                                 : count == 1 ? "cuda:0, the only one"
+                                              : fmt::format("cuda:0 to cuda:{}", count - 1);
+    return invalid_argument(fmt::format("device: expected {}; found cuda:{}", expected, ordinal));
   }
   CuDevice device = 0;
   int major = 0;
@@ -123,7 +127,11 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDriverApi& api, i
   JITGEMM_TRY(api.check(api.driver_version(&info.driver_version), "cuDriverGetVersion"));
   Result<Arch> arch = arch_for_compute_capability(major, minor);
   if (!arch) return arch.error().with_context(name);
-  info.arch = *arch;
+  info.arch = wanted.value_or(*arch);
+  if (!runs_on(info.arch, *arch)) {
+    return unsupported(fmt::format("device: cuda:{} is {}, a kernel for {} does not run there",
+                                   ordinal, arch_info(*arch).target, arch_info(info.arch).target));
+  }
   info.plan_sm_count = info.sm_count;
   info.name = fmt::format("cuda:{}", ordinal);
   info.description = name;
@@ -202,20 +210,15 @@ Status CudaDevice::launch(const LoadedKernel& kernel, const LaunchRequest& reque
                                  count};
   void* params[] = {const_cast<void*>(request.params)};
   const auto& cuda_kernel = static_cast<const CudaKernel&>(kernel);
-  CuResult result = kCuSuccess;
-  if (stream != nullptr) {
-    result = api_.launch_kernel_ex(&config, cuda_kernel.function(), params, nullptr);
-  } else {
-    // The default stream belongs to whichever context is current: make that this device's.
-    ContextScope scope(api_, context_);
-    result = api_.launch_kernel_ex(&config, cuda_kernel.function(), params, nullptr);
-  }
-  return api_.check(result, "cuLaunchKernelEx");
+  // The default stream belongs to whichever context is current: make that this device's.
+  std::optional<ContextScope> scope;
+  if (stream == nullptr || !request.maps.empty()) scope.emplace(api_, context_);
+  for (const TensorMapRequest& map : request.maps) JITGEMM_TRY(encode(map.spec, *map.map));
+  return api_.check(api_.launch_kernel_ex(&config, cuda_kernel.function(), params, nullptr),
+                    "cuLaunchKernelEx");
 }
 
 Status CudaDevice::encode(const TensorMapSpec& spec, EncodedTensorMap& map) const {
-  // Encoding only computes, yet the driver refuses it on a thread without a current context.
-  ContextScope scope(api_, context_);
   const uint32_t element_strides[5] = {1, 1, 1, 1, 1};
   const CuResult result = api_.tensor_map_encode_tiled(
       map.bytes, tensor_map_type(spec.dtype), spec.rank, reinterpret_cast<void*>(spec.address),
@@ -275,6 +278,7 @@ Result<bool> CudaDevice::is_capturing(StreamHandle stream) const {
 }
 
 Status CudaDevice::check_address(uint64_t address) const {
+  ContextScope scope(api_, context_);
   int ordinal = -1;
   const CuResult result = api_.pointer_attribute(&ordinal, kCuPointerDeviceOrdinal, address);
   if (result != kCuSuccess) {

@@ -6,12 +6,15 @@
 #include "device/device.h"
 
 #include <memory>
+#include <optional>
 
 namespace jitgemm {
 
 class CudaDevice final : public Device {
  public:
-  static Result<std::unique_ptr<CudaDevice>> open(const CudaDriverApi& api, int ordinal);
+  // `arch`: for which target its kernels are compiled; none: the device's own.
+  static Result<std::unique_ptr<CudaDevice>> open(const CudaDriverApi& api, int ordinal,
+                                                  std::optional<Arch> arch);
   ~CudaDevice() override;
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -21,7 +24,6 @@ class CudaDevice final : public Device {
                                              const LaunchGeometry& geometry) override;
   Status launch(const LoadedKernel& kernel, const LaunchRequest& request,
                 StreamHandle stream) const override;
-  Status encode(const TensorMapSpec& spec, EncodedTensorMap& map) const override;
   Result<uint64_t> allocate(size_t bytes) override;
   Status free(uint64_t address) override;
   Status copy_to_device(uint64_t destination, const void* source, size_t bytes) override;
@@ -36,6 +38,9 @@ class CudaDevice final : public Device {
   CuContext context() const { return context_; }
 
  private:
+  // The driver wants a current context for it, although it only computes.
+  Status encode(const TensorMapSpec& spec, EncodedTensorMap& map) const;
+
   CudaDevice(const CudaDriverApi& api, int ordinal, CuDevice device, CuContext context,
              DeviceInfo info)
       : api_(api), ordinal_(ordinal), device_(device), context_(context), info_(std::move(info)) {}

@@ -40,10 +40,17 @@ struct MemoryRange {
   bool updated = false;
 };
 
+// A tensor map that lies inside the parameters.
+struct TensorMapRequest {
+  TensorMapSpec spec;
+  EncodedTensorMap* map = nullptr;
+};
+
 struct LaunchRequest {
   LaunchGeometry geometry;
   const void* params = nullptr;
   size_t param_bytes = 0;
+  std::span<const TensorMapRequest> maps;  // encoded by the launch, into the parameters
   std::span<const MemoryRange> ranges;
   // Programmatic dependent launch: the kernel may start before its predecessor on the stream ends.
   bool programmatic_dependence = false;
@@ -76,7 +83,6 @@ class Device {
   // On a GPU: asynchronous, no allocation, no lock, no file. On the simulator: runs to the end.
   virtual Status launch(const LoadedKernel& kernel, const LaunchRequest& request,
                         StreamHandle stream) const = 0;
-  virtual Status encode(const TensorMapSpec& spec, EncodedTensorMap& map) const = 0;
 
   virtual Result<uint64_t> allocate(size_t bytes) = 0;
   virtual Status free(uint64_t address) = 0;

@@ -26,11 +26,7 @@ Result<std::unique_ptr<Device>> open_device(const std::string& name, std::option
     return invalid_argument(fmt::format("device: expected 'sim' or 'cuda:N', found '{}'", name));
   }
   JITGEMM_ASSIGN(const CudaDriverApi api, CudaDriverApi::open(options.driver));
-  JITGEMM_ASSIGN(std::unique_ptr<CudaDevice> device, CudaDevice::open(api, ordinal));
-  if (arch && *arch != device->info().arch) {
-    return unsupported(fmt::format("device: {} is {}, a kernel for {} does not run there", name,
-                                   arch_info(device->info().arch).target, arch_info(*arch).target));
-  }
+  JITGEMM_ASSIGN(std::unique_ptr<CudaDevice> device, CudaDevice::open(api, ordinal, arch));
   return std::unique_ptr<Device>(std::move(device));
 }
 

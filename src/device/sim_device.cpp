@@ -60,6 +60,26 @@ std::array<uint32_t, 3> extents(const Dim3& dim) {
   return {dim.x, dim.y, dim.z};
 }
 
+Status encode(const TensorMapSpec& spec, EncodedTensorMap& map) {
+  JITGEMM_TRY(validate(spec));
+  sim::TensorMap tensor_map;
+  tensor_map.element = simulated_element(spec.dtype);
+  tensor_map.rank = spec.rank;
+  tensor_map.address = spec.address;
+  for (uint32_t i = 0; i < spec.rank; ++i) {
+    tensor_map.dims[i] = spec.extents[i];
+    tensor_map.box[i] = spec.box[i];
+    if (i > 0) tensor_map.strides[i - 1] = spec.strides[i - 1];
+  }
+  tensor_map.swizzle = simulated_swizzle(spec.swizzle);
+  if (const std::string error = sim::tensor_map_error(tensor_map); !error.empty()) {
+    return invalid_argument("tensor map: " + error);
+  }
+  const sim::EncodedMap encoded = sim::encode_tensor_map(tensor_map);
+  std::memcpy(map.bytes, encoded.data(), sizeof(map.bytes));
+  return ok_status();
+}
+
 }  // namespace
 
 SimDevice::SimDevice(Arch arch, const SimDeviceOptions& options) {
@@ -94,6 +114,7 @@ Result<std::unique_ptr<LoadedKernel>> SimDevice::load(const KernelImage& image,
 
 Status SimDevice::launch(const LoadedKernel& kernel, const LaunchRequest& request,
                          StreamHandle) const {
+  for (const TensorMapRequest& map : request.maps) JITGEMM_TRY(encode(map.spec, *map.map));
   const auto& sim_kernel = static_cast<const SimKernel&>(kernel);
   sim::Launch launch;
   launch.entry = sim_kernel.entry();
@@ -111,26 +132,6 @@ Status SimDevice::launch(const LoadedKernel& kernel, const LaunchRequest& reques
   const Result<sim::Report> report = sim::run(sim_kernel.program(), launch, options_);
   if (!report) return report.error();
   if (observe_) observe_(*report);
-  return ok_status();
-}
-
-Status SimDevice::encode(const TensorMapSpec& spec, EncodedTensorMap& map) const {
-  JITGEMM_TRY(validate(spec));
-  sim::TensorMap tensor_map;
-  tensor_map.element = simulated_element(spec.dtype);
-  tensor_map.rank = spec.rank;
-  tensor_map.address = spec.address;
-  for (uint32_t i = 0; i < spec.rank; ++i) {
-    tensor_map.dims[i] = spec.extents[i];
-    tensor_map.box[i] = spec.box[i];
-    if (i > 0) tensor_map.strides[i - 1] = spec.strides[i - 1];
-  }
-  tensor_map.swizzle = simulated_swizzle(spec.swizzle);
-  if (const std::string error = sim::tensor_map_error(tensor_map); !error.empty()) {
-    return invalid_argument("tensor map: " + error);
-  }
-  const sim::EncodedMap encoded = sim::encode_tensor_map(tensor_map);
-  std::memcpy(map.bytes, encoded.data(), sizeof(map.bytes));
   return ok_status();
 }
 

@@ -32,7 +32,6 @@ class SimDevice final : public Device {
                                              const LaunchGeometry& geometry) override;
   Status launch(const LoadedKernel& kernel, const LaunchRequest& request,
                 StreamHandle stream) const override;
-  Status encode(const TensorMapSpec& spec, EncodedTensorMap& map) const override;
   Result<uint64_t> allocate(size_t bytes) override;
   Status free(uint64_t address) override;
   Status copy_to_device(uint64_t destination, const void* source, size_t bytes) override;

@@ -83,11 +83,10 @@ std::string to_string(const GemmPlan& plan) {
       "kernel     {} ({})\n"
       "tile       {} x {} x {}, {} stages, {} threads, cluster {}, split-k {}\n"
       "feeds      a {}, b {}, store {}\n"
-      "shared     {} bytes; workspace {} bytes\n",
+      "shared     {} bytes\n",
       kernel_family_info(plan.family).name, plan_source_name(plan.source), plan.tile_m, plan.tile_n,
       plan.tile_k, plan.stages, plan.threads, plan.cluster, plan.split_k, feed_name(plan.feed_a),
-      feed_name(plan.feed_b), plan.store == Store::kTma ? "tma" : "direct", plan.shared_bytes,
-      plan.workspace_bytes);
+      feed_name(plan.feed_b), plan.store == Store::kTma ? "tma" : "direct", plan.shared_bytes);
   for (const auto& [name, value] : plan.extra_fields)
     text += fmt::format("constant   {} = {}\n", name, value);
   for (const std::string& reason : plan.reasons) text += fmt::format("because    {}\n", reason);

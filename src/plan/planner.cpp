@@ -146,6 +146,10 @@ std::string group_reason(const PlannerInput& input, int tile_m) {
 
 Result<GemmPlan> plan_gemm(const GemmProblem& problem, const PlanRequest& request) {
   JITGEMM_TRY(validate(problem));
+  if (problem.quantizes_a()) {
+    return unsupported(
+        fmt::format("a_dtype: a product takes codes, found {}", dtype_info(problem.a_dtype).name));
+  }
   const ArchInfo& arch = arch_info(problem.arch);
   const PlannerInput input{without_unused(problem), planned_m(problem),
                            request.sm_count > 0 ? request.sm_count : arch.default_sm_count,

@@ -30,6 +30,7 @@ struct PlanRequest {
   PlanOverrides overrides;
 };
 
+// The product alone: UNSUPPORTED for a problem that quantises first (plan/operation_plan.h).
 Result<GemmPlan> plan_gemm(const GemmProblem& problem, const PlanRequest& request = {});
 
 // What every planner starts from: a valid problem, its planned m, the SM count resolved.

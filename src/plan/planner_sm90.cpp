@@ -306,6 +306,10 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
         "added in the order of the splits, so a row's bits depend on this number and not on timing",
         c.split, tiles));
   }
+  if (p.scale_dtype == DType::kF8E8M0) {
+    reasons.push_back(
+        "scales are F8_E8M0: expanded to fp32, exactly, on their way to shared memory");
+  }
   if (p.batch_invariant) {
     reasons.push_back("batch invariant: operands keep their sides and k isn't split for any m");
   }

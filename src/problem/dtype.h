@@ -37,4 +37,9 @@ inline bool is_fp8_operand(DType dtype) {
   return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2;
 }
 
+// What can be quantised to FP8.
+inline bool is_quantizable(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32;
+}
+
 }  // namespace jitgemm

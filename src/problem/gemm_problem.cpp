@@ -44,7 +44,13 @@ bool is_wide_operand(DType dtype) {
 // FP8 in any pairing or, in groups, two operands of one 16-bit type.
 Status check_operands(const GemmProblem& p) {
   if (!p.grouping.grouped() || !(is_wide_operand(p.a_dtype) || is_wide_operand(p.b_dtype))) {
-    JITGEMM_TRY(check_dtype("a_dtype", p.a_dtype, is_fp8_operand(p.a_dtype), "F8_E4M3 or F8_E5M2"));
+    const bool grouped = p.grouping.grouped();
+    JITGEMM_TRY(check_dtype("a_dtype", p.a_dtype,
+                            is_fp8_operand(p.a_dtype) || (!grouped && is_quantizable(p.a_dtype)),
+                            grouped ? "F8_E4M3 or F8_E5M2"
+                                    : "F8_E4M3 or F8_E5M2, or F32, BF16 or F16 to be quantised"));
+    JITGEMM_TRY(check_dtype("a_code_dtype", p.a_code_dtype, is_fp8_operand(p.a_code_dtype),
+                            "F8_E4M3 or F8_E5M2"));
     return check_dtype("b_dtype", p.b_dtype, is_fp8_operand(p.b_dtype), "F8_E4M3 or F8_E5M2");
   }
   JITGEMM_TRY(check_dtype("a_dtype", p.a_dtype, true, ""));
@@ -78,6 +84,23 @@ Status check_packed(std::string_view name, ScaleMajor major, const GemmProblem& 
   return invalid_argument(
       fmt::format("{}: packed scales are words of four F8_E8M0 bytes, found scale_dtype {}", name,
                   dtype_info(p.scale_dtype).name));
+}
+
+// Fields that have no meaning for the operand that a is.
+Status check_quantized(const GemmProblem& p) {
+  if (!p.quantizes_a()) {
+    if (p.a_code_dtype == DType::kF8E4M3) return ok_status();
+    return invalid_argument(
+        fmt::format("a_code_dtype: expected the default, since a is {} already, found {}",
+                    dtype_info(p.a_dtype).name, dtype_info(p.a_code_dtype).name));
+  }
+  if (p.a_scale_major != ScaleMajor::kRow || p.a_scale_ld != 0) {
+    return invalid_argument(fmt::format(
+        "a_scale_major, a_scale_ld: expected the defaults, since the operation makes "
+        "the scales of an a of {}, found {} and {}",
+        dtype_info(p.a_dtype).name, static_cast<int32_t>(p.a_scale_major), p.a_scale_ld));
+  }
+  return ok_status();
 }
 
 }  // namespace
@@ -125,6 +148,7 @@ Status validate(const GemmProblem& p) {
     return invalid_argument(
         fmt::format("alignment: expected a power of two, found {}", p.alignment));
   }
+  JITGEMM_TRY(check_quantized(p));
   JITGEMM_TRY(check_rows(p, p.m));
   JITGEMM_TRY(check_columns(p));
   return check_grouping(p);
@@ -132,13 +156,14 @@ Status validate(const GemmProblem& p) {
 
 std::string to_string(const GemmProblem& p) {
   static constexpr std::string_view kPolicies[] = {"exact", "class", "any"};
+  std::string a(dtype_info(p.a_dtype).short_name);
+  if (p.quantizes_a()) a += fmt::format("({})", dtype_info(p.a_code_dtype).short_name);
   std::string text =
       fmt::format("{} {} m={} n={} k={} {}*{}->{} scales={} group_n={} group_k={} m_policy={}",
                   p.grouping.grouped() ? "group_gemm_fp8_nt_groupwise" : "block_scaled_mm",
-                  arch_info(p.arch).target, p.m, p.n, p.k, dtype_info(p.a_dtype).short_name,
-                  dtype_info(p.b_dtype).short_name, dtype_info(p.out_dtype).short_name,
-                  dtype_info(p.scale_dtype).short_name, p.group_n, p.group_k,
-                  kPolicies[static_cast<int>(p.m_policy)]);
+                  arch_info(p.arch).target, p.m, p.n, p.k, a, dtype_info(p.b_dtype).short_name,
+                  dtype_info(p.out_dtype).short_name, dtype_info(p.scale_dtype).short_name,
+                  p.group_n, p.group_k, kPolicies[static_cast<int>(p.m_policy)]);
   if (p.grouping.grouped()) text += to_string(p.grouping);
   if (p.a_scale_major == ScaleMajor::kColumn) text += " a_scales=column-major";
   if (p.b_scale_major == ScaleMajor::kColumn) text += " b_scales=column-major";

@@ -4,6 +4,8 @@
 //
 //   out[m, n] = sum over k-blocks kb of
 //       dot(a[m, kb], b[n, kb]) * (a_scales[m, kb] * b_scales[n / group_n, kb])
+//
+// With an `a` of fp32, bf16 or fp16 the operation first makes its codes and scales: 1 x group_k.
 #pragma once
 
 #include "problem/arch.h"
@@ -41,7 +43,7 @@ struct GemmProblem {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
-  DType a_dtype = DType::kF8E4M3;
+  DType a_dtype = DType::kF8E4M3;  // F32, BF16 or F16: the operation quantises a
   DType b_dtype = DType::kF8E4M3;
   DType scale_dtype = DType::kF32;  // F32, or F8_E8M0; both operands alike
   DType out_dtype = DType::kBF16;
@@ -65,12 +67,20 @@ struct GemmProblem {
   // Several products over one a, where it is grouped; then m counts the rows of all groups or, for
   // GroupLayout::kMasked, those that each group has room for.
   Grouping grouping;
+  // Which codes an `a` of higher precision becomes; the default for one of FP8.
+  DType a_code_dtype = DType::kF8E4M3;
 
   // FP8 operands have scales; those of 16 bits have none, and nothing of the problem that speaks of
-  // scales matters.
-  bool scaled() const { return is_fp8_operand(a_dtype); }
+  // scales matters. An a of higher precision than b is quantised: 1 x group_k.
+  bool scaled() const { return is_fp8_operand(b_dtype); }
   int64_t operand_bytes() const { return scaled() ? 1 : 2; }
   int64_t k_bytes() const { return k * operand_bytes(); }
+  // Whether the operation quantises a. The scale rule is then: the largest |x| of a block over the
+  // largest code; rounded up to a power of two where scales are to be powers of two.
+  bool quantizes_a() const { return scaled() && !is_fp8_operand(a_dtype); }
+  bool power_of_two_scales() const {
+    return scale_dtype == DType::kF8E8M0 || scale_values == ScaleValues::kPowerOfTwo;
+  }
   int64_t k_blocks() const { return (k + group_k - 1) / group_k; }
   int64_t n_blocks() const { return (n + group_n - 1) / group_n; }
   // The distances with 0 resolved.

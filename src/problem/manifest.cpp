@@ -23,7 +23,7 @@ constexpr std::string_view kOperation = "block_scaled_mm";
 constexpr std::string_view kGroupedOperation = "group_gemm_fp8_nt_groupwise";
 constexpr size_t kMaxEntries = 100'000;
 
-constexpr std::array<std::string_view, 20> kEntryFields = {
+constexpr std::array<std::string_view, 21> kEntryFields = {
     "op",
     "m",
     "n",
@@ -31,6 +31,7 @@ constexpr std::array<std::string_view, 20> kEntryFields = {
     "group_n",
     "group_k",
     "a_dtype",
+    "a_code_dtype",
     "b_dtype",
     "scale_dtype",
     "out_dtype",
@@ -223,7 +224,10 @@ Status read_entry(const Json& object, const Json& defaults, ManifestEntry& entry
   JITGEMM_TRY(read_integer(fields, "group_n", false, p.group_n));
   JITGEMM_TRY(read_integer(fields, "group_k", false, p.group_k));
   const std::vector<DType> codes = {DType::kF8E4M3, DType::kF8E5M2};
-  JITGEMM_TRY(read_dtype(fields, "a_dtype", "F8_E4M3 or F8_E5M2", codes, p.a_dtype));
+  JITGEMM_TRY(read_dtype(fields, "a_dtype", "F8_E4M3, F8_E5M2, F32, BF16 or F16",
+                         {DType::kF8E4M3, DType::kF8E5M2, DType::kF32, DType::kBF16, DType::kF16},
+                         p.a_dtype));
+  JITGEMM_TRY(read_dtype(fields, "a_code_dtype", "F8_E4M3 or F8_E5M2", codes, p.a_code_dtype));
   JITGEMM_TRY(read_dtype(fields, "b_dtype", "F8_E4M3 or F8_E5M2", codes, p.b_dtype));
   JITGEMM_TRY(read_dtype(fields, "scale_dtype", "F32 or F8_E8M0", {DType::kF32, DType::kF8E8M0},
                          p.scale_dtype));

@@ -22,15 +22,15 @@ Result<uint64_t> parse_number(const Settings& settings, const std::string& name)
 
 Result<SimDeviceOptions> sim_options(const Settings& settings) {
   SimDeviceOptions options;
-  const std::string& numerics = settings.value("numerics");
+  const std::string& numerics = settings.value("sim_numerics");
   if (numerics != "auto") {
     for (const sim::Numerics mode :
          {sim::Numerics::kExact, sim::Numerics::kHopper, sim::Numerics::kBlackwell}) {
       if (sim::numerics_name(mode) == numerics) options.numerics = mode;
     }
     if (!options.numerics) {
-      return invalid_argument(
-          fmt::format("numerics: expected auto, exact, hopper or blackwell, found '{}'", numerics));
+      return invalid_argument(fmt::format(
+          "sim_numerics: expected auto, exact, hopper or blackwell, found '{}'", numerics));
     }
   }
   JITGEMM_ASSIGN(options.seed, parse_number(settings, "sim_seed"));
@@ -96,12 +96,20 @@ Result<std::shared_ptr<const LoadedKernel>> Context::load(Device& device, const 
 
 Result<PreparedGemm> Context::prepare(const GemmProblem& problem, const PlanOverrides& overrides,
                                       Device& device, BuildMode mode) {
-  JITGEMM_ASSIGN(GemmPlan plan, plan_gemm(problem, {device.info().plan_sm_count, overrides}));
-  JITGEMM_ASSIGN(const BuiltKernel kernel, builder_->build(plan, mode));
-  const LaunchGeometry geometry = launch_geometry(plan, plan.planned_m, device.info().sm_count);
-  JITGEMM_ASSIGN(std::shared_ptr<const LoadedKernel> loaded, load(device, kernel, geometry));
-  return PreparedGemm{std::make_shared<GemmOperation>(std::move(plan), std::move(loaded), device),
-                      kernel};
+  const PlanRequest request{device.info().plan_sm_count, overrides};
+  JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem, request));
+  PreparedGemm prepared;
+  GemmOperation::Kernels loaded;
+  for (const LaunchPlan& launch : plan.launches) {
+    JITGEMM_ASSIGN(BuiltKernel kernel, builder_->build(launch, mode));
+    const LaunchGeometry geometry =
+        launch_geometry(launch, plan.product().planned_m, device.info().sm_count);
+    JITGEMM_ASSIGN(std::shared_ptr<const LoadedKernel> ready, load(device, kernel, geometry));
+    loaded.push_back(std::move(ready));
+    prepared.kernels.push_back(std::move(kernel));
+  }
+  prepared.operation = std::make_shared<GemmOperation>(std::move(plan), std::move(loaded), device);
+  return prepared;
 }
 
 }  // namespace jitgemm

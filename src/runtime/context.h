@@ -5,7 +5,7 @@
 #pragma once
 
 #include "device/open_device.h"
-#include "plan/planner.h"
+#include "plan/operation_plan.h"
 #include "runtime/gemm_operation.h"
 #include "runtime/kernel_builder.h"
 #include "runtime/options.h"
@@ -15,12 +15,15 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace jitgemm {
 
 struct PreparedGemm {
   std::shared_ptr<GemmOperation> operation;
-  BuiltKernel kernel;
+  std::vector<BuiltKernel> kernels;  // one a launch
+
+  const BuiltKernel& product() const { return kernels.back(); }
 };
 
 class Context {
@@ -38,12 +41,12 @@ class Context {
   // Plans for the device's SM count, builds and loads. May compile. Thread-safe.
   Result<PreparedGemm> prepare(const GemmProblem& problem, const PlanOverrides& overrides,
                                Device& device, BuildMode mode = BuildMode::kCached);
+  // Once for each device and kernel; it stays as long as the context.
+  Result<std::shared_ptr<const LoadedKernel>> load(Device& device, const BuiltKernel& kernel,
+                                                   const LaunchGeometry& geometry);
 
  private:
   Context() = default;
-
-  Result<std::shared_ptr<const LoadedKernel>> load(Device& device, const BuiltKernel& kernel,
-                                                   const LaunchGeometry& geometry);
 
   Settings settings_;
   Logger log_;

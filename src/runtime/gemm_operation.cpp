@@ -3,6 +3,7 @@
 
 #include "problem/gemm_limits.h"
 #include "problem/grouping_check.h"
+#include "runtime/quantize_launch.h"
 
 #include <fmt/format.h>
 
@@ -54,10 +55,10 @@ Status check_pointer(const char* name, uint64_t address, uint64_t alignment) {
 }
 
 // Operands of 16 bits have no scales; an address given all the same is a mistake of the caller.
-Status check_absent(const char* name, uint64_t address) {
+Status check_absent(const char* name, uint64_t address, const char* reason) {
   if (address == 0) return ok_status();
-  return invalid_argument(fmt::format(
-      "{}: expected NULL, since operands of 16 bits have no scales, found {:#x}", name, address));
+  return invalid_argument(
+      fmt::format("{}: expected NULL, since {}, found {:#x}", name, reason, address));
 }
 
 struct ScaleStrides {
@@ -122,49 +123,80 @@ Status GemmOperation::check(const GemmArguments& arguments) const {
   }
   if (arguments.m == 0) return ok_status();
   const auto operand_alignment = static_cast<uint64_t>(p.alignment);
-  const auto out_bytes = static_cast<uint64_t>(dtype_info(p.out_dtype).bytes);
-  JITGEMM_TRY(check_pointer("a", arguments.a, operand_alignment));
+  const auto bytes_of = [](DType dtype) { return static_cast<uint64_t>(dtype_info(dtype).bytes); };
+  const uint64_t a_alignment =
+      p.quantizes_a() ? std::max(operand_alignment, bytes_of(p.a_dtype)) : operand_alignment;
+  JITGEMM_TRY(check_pointer("a", arguments.a, a_alignment));
   JITGEMM_TRY(check_pointer("b", arguments.b, operand_alignment));
-  const int64_t a_unit = scale_unit_bytes(p, p.a_scale_major);
-  const int64_t b_unit = scale_unit_bytes(p, p.b_scale_major);
   if (p.scaled()) {
-    JITGEMM_TRY(check_pointer("a_scales", arguments.a_scales, static_cast<uint64_t>(a_unit)));
-    JITGEMM_TRY(check_pointer("b_scales", arguments.b_scales, static_cast<uint64_t>(b_unit)));
+    if (p.quantizes_a()) {
+      JITGEMM_TRY(check_absent("a_scales", arguments.a_scales, "the operation makes them"));
+    } else {
+      JITGEMM_TRY(check_pointer("a_scales", arguments.a_scales,
+                                static_cast<uint64_t>(scale_unit_bytes(p, p.a_scale_major))));
+    }
+    JITGEMM_TRY(check_pointer("b_scales", arguments.b_scales,
+                              static_cast<uint64_t>(scale_unit_bytes(p, p.b_scale_major))));
   } else {
-    JITGEMM_TRY(check_absent("a_scales", arguments.a_scales));
-    JITGEMM_TRY(check_absent("b_scales", arguments.b_scales));
+    constexpr const char* kNoScales = "operands of 16 bits have no scales";
+    JITGEMM_TRY(check_absent("a_scales", arguments.a_scales, kNoScales));
+    JITGEMM_TRY(check_absent("b_scales", arguments.b_scales, kNoScales));
   }
-  JITGEMM_TRY(check_pointer("out", arguments.out, std::max(operand_alignment, out_bytes)));
-  if (p.grouping.grouped()) {
-    JITGEMM_TRY(check_pointer("group_rows", arguments.group_rows, sizeof(int32_t)));
-    if (p.grouping.count_invalid) {
-      JITGEMM_TRY(check_pointer("invalid_count", arguments.invalid_count, sizeof(uint32_t)));
-    } else if (arguments.invalid_count != 0) {
-      return invalid_argument(
-          fmt::format("invalid_count: expected NULL without count_invalid, found {:#x}",
-                      arguments.invalid_count));
-    }
-    JITGEMM_TRY(check_group_rows(p, arguments.m));
-    const int64_t units =
-        row_windows(plan_, arguments.m) * ((p.n + plan_.tile_n - 1) / plan_.tile_n);
-    if (units > kMostGroupUnits) {
-      return unsupported(fmt::format("m: expected at most {} tiles of {} x {}, found {}",
-                                     kMostGroupUnits, plan_.tile_m, plan_.tile_n, units));
-    }
-  }
-  if (plan_.workspace_bytes > 0) {
+  JITGEMM_TRY(
+      check_pointer("out", arguments.out, std::max(operand_alignment, bytes_of(p.out_dtype))));
+  if (p.grouping.grouped()) JITGEMM_TRY(check_groups(arguments));
+  if (const uint64_t needed = workspace_bytes(arguments.m); needed > 0) {
     JITGEMM_TRY(check_pointer("workspace", arguments.workspace, kWorkspaceAlignment));
-    if (arguments.workspace_bytes < static_cast<uint64_t>(plan_.workspace_bytes)) {
-      return invalid_argument(fmt::format("workspace_bytes: expected at least {}, found {}",
-                                          plan_.workspace_bytes, arguments.workspace_bytes));
+    if (arguments.workspace_bytes < needed) {
+      return invalid_argument(fmt::format("workspace_bytes: expected at least {}, found {}", needed,
+                                          arguments.workspace_bytes));
     }
+  }
+  return arguments.check_addresses ? check_addresses(arguments) : ok_status();
+}
+
+Status GemmOperation::check_addresses(const GemmArguments& arguments) const {
+  const std::pair<const char*, uint64_t> addresses[] = {
+      {"a",             arguments.a            },
+      {"b",             arguments.b            },
+      {"a_scales",      arguments.a_scales     },
+      {"b_scales",      arguments.b_scales     },
+      {"out",           arguments.out          },
+      {"workspace",     arguments.workspace    },
+      {"group_rows",    arguments.group_rows   },
+      {"invalid_count", arguments.invalid_count},
+  };
+  for (const auto& [name, address] : addresses) {
+    if (address != 0) JITGEMM_TRY(device_.check_address(address).with_context(name));
+  }
+  return ok_status();
+}
+
+// What a grouped product asks beyond one that is not.
+Status GemmOperation::check_groups(const GemmArguments& arguments) const {
+  const GemmPlan& plan = plan_.product();
+  const GemmProblem& p = plan.problem;
+  JITGEMM_TRY(check_pointer("group_rows", arguments.group_rows, sizeof(int32_t)));
+  if (p.grouping.count_invalid) {
+    JITGEMM_TRY(check_pointer("invalid_count", arguments.invalid_count, sizeof(uint32_t)));
+  } else if (arguments.invalid_count != 0) {
+    return invalid_argument(
+        fmt::format("invalid_count: expected NULL without count_invalid, found {:#x}",
+                    arguments.invalid_count));
+  }
+  JITGEMM_TRY(check_group_rows(p, arguments.m));
+  const int64_t units = row_windows(plan, arguments.m) * ((p.n + plan.tile_n - 1) / plan.tile_n);
+  if (units > kMostGroupUnits) {
+    return unsupported(fmt::format("m: expected at most {} tiles of {} x {}, found {}",
+                                   kMostGroupUnits, plan.tile_m, plan.tile_n, units));
   }
   return ok_status();
 }
 
 // What of a grouped product's parameters is not already that of one group.
 Status GemmOperation::fill_groups(const GemmArguments& arguments, GemmParams& params) const {
-  GemmProblem p = plan_.problem;
+  const GemmPlan& plan = plan_.product();
+  GemmProblem p = plan.problem;
   p.m = arguments.m;
   params.a_group_stride = p.a_group_stride() * p.operand_bytes();
   params.b_group_stride = p.b_group_stride() * p.operand_bytes();
@@ -177,8 +209,8 @@ Status GemmOperation::fill_groups(const GemmArguments& arguments, GemmParams& pa
   params.out_group_rows = static_cast<int32_t>(params.out_group_stride / params.ldo);
   // Tensor maps have 32-bit coordinates; a larger m than the planned one may exceed them.
   const int64_t groups = p.grouping.groups;
-  const bool too_many = (plan_.a_map.used && groups * params.a_group_rows > INT32_MAX) ||
-                        (plan_.out_map.used && groups * params.out_group_rows > INT32_MAX);
+  const bool too_many = (plan.a_map.used && groups * params.a_group_rows > INT32_MAX) ||
+                        (plan.out_map.used && groups * params.out_group_rows > INT32_MAX);
   if (too_many) {
     return unsupported(fmt::format(
         "m: {} rows of each of {} groups are more than a tensor map spans", arguments.m, groups));
@@ -188,8 +220,11 @@ Status GemmOperation::fill_groups(const GemmArguments& arguments, GemmParams& pa
   return ok_status();
 }
 
-Status GemmOperation::fill(const GemmArguments& arguments, GemmParams& params) const {
-  const GemmProblem& p = plan_.problem;
+Status GemmOperation::launch_product(const GemmArguments& arguments, const LoadedKernel& kernel,
+                                     StreamHandle stream) const {
+  const GemmPlan& plan = plan_.product();
+  const GemmProblem& p = plan.problem;
+  GemmParams params = {};
   params.a = arguments.a;
   params.b = arguments.b;
   params.a_scales = arguments.a_scales;
@@ -209,42 +244,26 @@ Status GemmOperation::fill(const GemmArguments& arguments, GemmParams& params) c
   const int64_t b_groups = p.grouping.grouped() ? p.grouping.groups : 1;
   const int64_t row_groups = p.grouping.separate_rows() ? p.grouping.groups : 1;
   if (p.grouping.grouped()) JITGEMM_TRY(fill_groups(arguments, params));
-  if (plan_.a_map.used) {
-    JITGEMM_TRY(
-        device_.encode(matrix_tensor_map(DType::kF8E4M3, params.a,
-                                         map_rows(arguments.m, row_groups, params.a_group_rows),
-                                         p.k_bytes(), params.lda, plan_.a_map),
-                       params.a_map));
-  }
-  if (plan_.b_map.used) {
-    JITGEMM_TRY(device_.encode(
-        matrix_tensor_map(DType::kF8E4M3, params.b, map_rows(p.n, b_groups, params.b_group_rows),
-                          p.k_bytes(), params.ldb, plan_.b_map),
-        params.b_map));
-  }
-  if (plan_.out_map.used) {
-    JITGEMM_TRY(
-        device_.encode(matrix_tensor_map(p.out_dtype, params.out,
-                                         map_rows(arguments.m, row_groups, params.out_group_rows),
-                                         p.n, params.ldo, plan_.out_map),
-                       params.out_map));
-  }
-  return ok_status();
-}
 
-Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream) const {
-  JITGEMM_TRY(check(arguments));
-  if (arguments.m == 0) return ok_status();
-  const GemmProblem& p = plan_.problem;
-  GemmParams params = {};
-  JITGEMM_TRY(fill(arguments, params));
+  std::array<TensorMapRequest, 3> maps;
+  size_t map_count = 0;
+  const auto add_map = [&](const TensorMapPlan& map, EncodedTensorMap& encoded, DType dtype,
+                           uint64_t address, int64_t rows, int64_t columns, int64_t stride) {
+    if (!map.used) return;
+    maps[map_count++] = {matrix_tensor_map(dtype, address, rows, columns, stride, map), &encoded};
+  };
+  // Maps count bytes of operands, whatever their type.
+  add_map(plan.a_map, params.a_map, DType::kF8E4M3, params.a,
+          map_rows(arguments.m, row_groups, params.a_group_rows), p.k_bytes(), params.lda);
+  add_map(plan.b_map, params.b_map, DType::kF8E4M3, params.b,
+          map_rows(p.n, b_groups, params.b_group_rows), p.k_bytes(), params.ldb);
+  add_map(plan.out_map, params.out_map, p.out_dtype, params.out,
+          map_rows(arguments.m, row_groups, params.out_group_rows), p.n, params.ldo);
 
   const int64_t a_unit = scale_unit_bytes(p, p.a_scale_major);
   const int64_t b_unit = scale_unit_bytes(p, p.b_scale_major);
   const int64_t out_element = dtype_info(p.out_dtype).bytes;
   const Grouping& g = p.grouping;
-  const int64_t b_groups = g.grouped() ? g.groups : 1;
-  const int64_t row_groups = g.separate_rows() ? g.groups : 1;
   const auto whole = [](uint64_t address, uint64_t bytes, int64_t groups, int64_t stride,
                         int64_t element, bool writable) {
     return MemoryRange{address, grouped_bytes(bytes, groups, stride, element), writable};
@@ -272,8 +291,8 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
     ranges[2] = ranges[4];  // in place of scales
     range_count = 3;
   }
-  if (plan_.workspace_bytes > 0) {
-    ranges[range_count++] = {arguments.workspace, static_cast<uint64_t>(plan_.workspace_bytes),
+  if (plan.workspace_bytes > 0) {
+    ranges[range_count++] = {arguments.workspace, static_cast<uint64_t>(plan.workspace_bytes),
                              true};
   }
   if (g.grouped()) {
@@ -285,12 +304,40 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
     }
   }
   LaunchRequest request;
-  request.geometry = launch_geometry(plan_, arguments.m, device_.info().sm_count);
+  request.geometry = launch_geometry(plan, arguments.m, device_.info().sm_count);
   request.params = &params;
   request.param_bytes = sizeof(params);
+  request.maps = std::span(maps.data(), map_count);
   request.ranges = std::span(ranges.data(), range_count);
   request.programmatic_dependence = arguments.programmatic_dependence;
-  return device_.launch(*kernel_, request, stream);
+  return device_.launch(kernel, request, stream);
+}
+
+Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream) const {
+  JITGEMM_TRY(check(arguments));
+  if (arguments.m == 0) return ok_status();
+  const WorkspaceLayout layout = workspace_layout(plan_, arguments.m);
+  const auto at = [&](int64_t offset) {
+    return arguments.workspace + static_cast<uint64_t>(offset);
+  };
+  GemmArguments product = arguments;
+  product.workspace = at(layout.product);
+  if (const auto* quantize = std::get_if<QuantizePlan>(&plan_.launches.front())) {
+    product.a = at(layout.a_codes);
+    product.a_scales = at(layout.a_scales);
+    product.programmatic_dependence = false;
+    const QuantizeParams params = {arguments.a,
+                                   product.a,
+                                   product.a_scales,
+                                   quantize->source_ld,
+                                   quantize->code_ld,
+                                   quantize->scale_ld,
+                                   static_cast<int32_t>(arguments.m),
+                                   0};
+    JITGEMM_TRY(launch_quantize(device_, *kernels_.front(), *quantize, params,
+                                arguments.programmatic_dependence, stream));
+  }
+  return launch_product(product, *kernels_.back(), stream);
 }
 
 Status GemmOperation::check_power_of_two_scales(const GemmArguments& arguments) const {
@@ -302,7 +349,7 @@ Status GemmOperation::check_power_of_two_scales(const GemmArguments& arguments) 
   at_launch.m = arguments.m;
   const int64_t b_groups = p.grouping.grouped() ? p.grouping.groups : 1;
   const int64_t row_groups = p.grouping.separate_rows() ? p.grouping.groups : 1;
-  for (int64_t group = 0; group < row_groups; ++group) {
+  for (int64_t group = 0; group < (p.quantizes_a() ? 0 : row_groups); ++group) {
     const auto offset = static_cast<uint64_t>(group * at_launch.a_scale_group_stride());
     JITGEMM_TRY(check_power_of_two(device_, group_name("a_scales", group, row_groups),
                                    arguments.a_scales + offset * sizeof(float), arguments.m,

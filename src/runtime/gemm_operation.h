@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A prepared product: its plan and its kernel, loaded on one device. Launching checks the
-// arguments, fills the parameter struct and calls the device: no allocation, no lock, no file, no
-// environment.
+// A prepared operation: its launches and their kernels, loaded on one device. Launching checks the
+// arguments, fills each launch's parameter struct and calls the device: no allocation, no lock, no
+// file, no environment.
 #pragma once
 
 #include "device/device.h"
-#include "plan/gemm_plan.h"
+#include "plan/operation_plan.h"
 #include "support/result.h"
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace jitgemm {
 
@@ -17,7 +18,7 @@ namespace jitgemm {
 struct GemmArguments {
   uint64_t a = 0;
   uint64_t b = 0;
-  uint64_t a_scales = 0;
+  uint64_t a_scales = 0;  // none where the operation quantises a
   uint64_t b_scales = 0;
   uint64_t out = 0;
   // Rows. Under MPolicy::kExact it must be the problem's m.
@@ -29,21 +30,27 @@ struct GemmArguments {
   uint64_t group_rows = 0;
   uint64_t invalid_count = 0;
   bool programmatic_dependence = false;
+  // Ask the device whether each address is its own: a debugging aid.
+  bool check_addresses = false;
 };
-
-// A workspace must be aligned to this; 256 is what allocators of the driver give.
-inline constexpr uint64_t kWorkspaceAlignment = 256;
 
 // Tiles of a grouped product: what device/group_walk.cuh can count.
 inline constexpr int64_t kMostGroupUnits = int64_t{1} << 30;
 
 class GemmOperation {
  public:
-  GemmOperation(GemmPlan plan, std::shared_ptr<const LoadedKernel> kernel, Device& device)
-      : plan_(std::move(plan)), kernel_(std::move(kernel)), device_(device) {}
+  using Kernels = std::vector<std::shared_ptr<const LoadedKernel>>;
 
-  const GemmPlan& plan() const { return plan_; }
+  // One kernel for each launch of the plan.
+  GemmOperation(OperationPlan plan, Kernels kernels, Device& device)
+      : plan_(std::move(plan)), kernels_(std::move(kernels)), device_(device) {}
+
+  const OperationPlan& plan() const { return plan_; }
   Device& device() const { return device_; }
+  // Of a launch with that m.
+  uint64_t workspace_bytes(int64_t m) const {
+    return static_cast<uint64_t>(workspace_layout(plan_, m).bytes);
+  }
 
   // Copies fp32 scales to the host and looks at each: a debugging aid.
   Status check_power_of_two_scales(const GemmArguments& arguments) const;
@@ -51,11 +58,15 @@ class GemmOperation {
 
  private:
   Status check(const GemmArguments& arguments) const;
+  Status check_groups(const GemmArguments& arguments) const;
+  Status check_addresses(const GemmArguments& arguments) const;
   Status fill_groups(const GemmArguments& arguments, GemmParams& params) const;
-  Status fill(const GemmArguments& arguments, GemmParams& params) const;
+  // `arguments` are those of the product: its a is codes.
+  Status launch_product(const GemmArguments& arguments, const LoadedKernel& kernel,
+                        StreamHandle stream) const;
 
-  GemmPlan plan_;
-  std::shared_ptr<const LoadedKernel> kernel_;
+  OperationPlan plan_;
+  Kernels kernels_;
   Device& device_;
 };
 

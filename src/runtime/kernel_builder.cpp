@@ -43,20 +43,9 @@ CacheEntry entry_of(const KernelImage& image, const CanonicalKey& key) {
   return entry;
 }
 
-}  // namespace
-
-Result<std::shared_ptr<Compiler>> KernelBuilder::compiler() {
-  const std::scoped_lock lock(mutex_);
-  if (compiler_ == nullptr) {
-    JITGEMM_ASSIGN(compiler_, open_compiler_());
-  }
-  return compiler_;
-}
-
-Result<CanonicalKey> KernelBuilder::key(const KernelSource& source) {
-  JITGEMM_ASSIGN(const std::shared_ptr<Compiler> opened, compiler());
+CanonicalKey key_of(const KernelSource& source, const std::string& compiler_identity) {
   KeyBuilder builder("jitgemm kernel 1");
-  builder.add("compiler", opened->identity());
+  builder.add("compiler", compiler_identity);
   builder.add("target", source.target);
   for (const std::string& option : compile_options(source.target)) builder.add("option", option);
   builder.add("entry", source.entry);
@@ -70,9 +59,55 @@ Result<CanonicalKey> KernelBuilder::key(const KernelSource& source) {
   return builder.build();
 }
 
-Result<BuiltKernel> KernelBuilder::build(const GemmPlan& plan, BuildMode mode) {
+}  // namespace
+
+Result<std::shared_ptr<Compiler>> KernelBuilder::compiler() {
+  const std::scoped_lock lock(mutex_);
+  if (compiler_ == nullptr) {
+    JITGEMM_ASSIGN(compiler_, open_compiler_());
+  }
+  return compiler_;
+}
+
+Result<BuiltKernel> KernelBuilder::build_without_compiler(const KernelSource& source,
+                                                          const Status& no_compiler) {
+  std::vector<std::string> identities;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!cached_identities_) cached_identities_ = cache_->key_values("compiler");
+    identities = *cached_identities_;
+  }
+  for (const std::string& identity : identities) {
+    CanonicalKey key = key_of(source, identity);
+    CacheLookup found = cache_->find(key);
+    if (!found.entry) continue;
+    log_.info(fmt::format("{} for {} from the cache, compiled elsewhere by {}", source.name,
+                          source.target, identity));
+    return BuiltKernel{image_of(std::move(*found.entry), source.target), std::move(key), true};
+  }
+  return no_compiler.with_context(
+      fmt::format("the cache has no {} kernel for this problem", source.target));
+}
+
+Result<BuiltKernel> KernelBuilder::build(const LaunchPlan& plan, BuildMode mode) {
   JITGEMM_ASSIGN(const KernelSource kernel_source, source(plan));
-  JITGEMM_ASSIGN(const CanonicalKey kernel_key, key(kernel_source));
+  return build(kernel_source, mode);
+}
+
+Result<BuiltKernel> KernelBuilder::build(std::string_view template_file, Arch arch,
+                                         const std::vector<SpecField>& fields, BuildMode mode) {
+  JITGEMM_ASSIGN(const KernelSource kernel_source,
+                 specialize(template_file, arch, fields, templates_));
+  return build(kernel_source, mode);
+}
+
+Result<BuiltKernel> KernelBuilder::build(const KernelSource& kernel_source, BuildMode mode) {
+  const Result<std::shared_ptr<Compiler>> opened = compiler();
+  if (!opened) {
+    return mode == BuildMode::kCached ? build_without_compiler(kernel_source, opened.error())
+                                      : Result<BuiltKernel>(opened.error());
+  }
+  const CanonicalKey kernel_key = key_of(kernel_source, (*opened)->identity());
 
   // Single flight: the first asker builds, the others wait for its result.
   std::promise<Result<BuiltKernel>> promise;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan -> specialise -> key -> cache or compile -> image. Thread-safe; one compile per key at a
-// time in this process, and as far as locks work in others.
+// time in this process, and as far as locks work in others. Where no compiler can be opened, the
+// cache alone answers, with kernels of whichever compiler made them.
 #pragma once
 
 #include "cache/disk_cache.h"
 #include "compile/compiler.h"
-#include "plan/gemm_plan.h"
+#include "plan/operation_plan.h"
 #include "specialize/template_store.h"
 #include "support/digest.h"
 #include "support/log.h"
@@ -16,7 +17,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace jitgemm {
 
@@ -43,13 +47,19 @@ class KernelBuilder {
         open_compiler_(std::move(open_compiler)),
         log_(std::move(log)) {}
 
-  Result<BuiltKernel> build(const GemmPlan& plan, BuildMode mode);
+  Result<BuiltKernel> build(const LaunchPlan& plan, BuildMode mode);
+  // A template that no plan asks for, with these constants.
+  Result<BuiltKernel> build(std::string_view template_file, Arch arch,
+                            const std::vector<SpecField>& fields, BuildMode mode);
   // The translation unit alone, with its key.
-  Result<KernelSource> source(const GemmPlan& plan) const { return specialize(plan, templates_); }
-  Result<CanonicalKey> key(const KernelSource& source);
+  Result<KernelSource> source(const LaunchPlan& plan) const { return specialize(plan, templates_); }
+  // The compiler, opened at first need.
   Result<std::shared_ptr<Compiler>> compiler();
 
  private:
+  Result<BuiltKernel> build(const KernelSource& source, BuildMode mode);
+  // A hit for any of the compilers whose kernels the cache folder holds; else `no_compiler`.
+  Result<BuiltKernel> build_without_compiler(const KernelSource& source, const Status& no_compiler);
   Result<BuiltKernel> build_alone(const KernelSource& source, const CanonicalKey& key,
                                   BuildMode mode);
 
@@ -59,6 +69,8 @@ class KernelBuilder {
   Logger log_;
   std::mutex mutex_;
   std::shared_ptr<Compiler> compiler_;
+  // Identities of compilers found in the cache, once it was clear that there is none here.
+  std::optional<std::vector<std::string>> cached_identities_;
   std::map<std::string, std::shared_future<Result<BuiltKernel>>> in_flight_;  // by key bytes
 };
 

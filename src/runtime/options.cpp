@@ -51,7 +51,7 @@ Settings resolve_settings(const ContextOptions& o) {
        resolve("driver", o.driver, "JITGEMM_DRIVER", ""),
        resolve("template_folder", o.template_folder, "JITGEMM_TEMPLATES", ""),
        resolve("log_level", o.log_level, "JITGEMM_LOG", "off"),
-       resolve("numerics", o.numerics, "JITGEMM_SIM_NUMERICS", "auto"),
+       resolve("sim_numerics", o.sim_numerics, "JITGEMM_SIM_NUMERICS", "auto"),
        resolve("sim_seed", o.sim_seed, "JITGEMM_SIM_SEED", "0"),
        resolve("sim_threads", o.sim_threads, "JITGEMM_SIM_THREADS", "0"),
        resolve("sim_sanitize", o.sim_sanitize, "JITGEMM_SIM_SANITIZE", "1"),

@@ -21,7 +21,7 @@ struct ContextOptions {
   std::string driver;           // JITGEMM_DRIVER: the library file
   std::string template_folder;  // JITGEMM_TEMPLATES: read templates from disk while developing them
   std::string log_level;        // JITGEMM_LOG: off (default), error, warning, info, debug
-  std::string numerics;         // JITGEMM_SIM_NUMERICS: exact, hopper, blackwell; default by arch
+  std::string sim_numerics;     // JITGEMM_SIM_NUMERICS: exact, hopper, blackwell; default by arch
   std::string sim_seed;      // JITGEMM_SIM_SEED: 0 completes asynchronous work as late as is legal
   std::string sim_threads;   // JITGEMM_SIM_THREADS: 0 is one a core
   std::string sim_sanitize;  // JITGEMM_SIM_SANITIZE: 1 (default) or 0

@@ -57,9 +57,9 @@ struct Buffers {
   DeviceBuffer workspace;
 };
 
-Result<Buffers> make_buffers(Device& device, const GemmPlan& plan,
+Result<Buffers> make_buffers(Device& device, const GemmOperation& operation,
                              const BlockScaledTensors& tensors) {
-  const GemmProblem& p = plan.problem;
+  const GemmProblem& p = operation.plan().problem;
   JITGEMM_ASSIGN(const BlockScaledStorage storage, lay_out(p, tensors));
   const int64_t out_elements = p.m == 0 ? 0 : (p.m - 1) * p.ldo_or_dense() + p.n;
   const size_t out_bytes = static_cast<size_t>(out_elements * dtype_info(p.out_dtype).bytes);
@@ -69,7 +69,7 @@ Result<Buffers> make_buffers(Device& device, const GemmPlan& plan,
   JITGEMM_ASSIGN(DeviceBuffer b_scales, DeviceBuffer::copy_of(device, storage.b_scales));
   JITGEMM_ASSIGN(DeviceBuffer out, DeviceBuffer::create(device, out_bytes, 0xff));
   JITGEMM_ASSIGN(DeviceBuffer workspace,
-                 DeviceBuffer::create(device, static_cast<size_t>(plan.workspace_bytes), 0xff));
+                 DeviceBuffer::create(device, operation.workspace_bytes(p.m), 0xff));
   return Buffers{std::move(a),        std::move(b),   std::move(a_scales),
                  std::move(b_scales), std::move(out), std::move(workspace)};
 }
@@ -94,6 +94,36 @@ Result<HostTensor> collect_output(const GemmProblem& p, const std::vector<std::b
     }
   }
   return out;
+}
+
+// What an operation that quantises a has left in its workspace, against the host quantiser: bit for
+// bit, row by row.
+Status compare_quantized(const OperationPlan& plan, const BlockScaledTensors& tensors,
+                         const DeviceBuffer& workspace) {
+  const auto& quantize = std::get<QuantizePlan>(plan.launches.front());
+  const WorkspaceLayout layout = workspace_layout(plan, plan.problem.m);
+  JITGEMM_ASSIGN(const std::vector<std::byte> bytes, workspace.read());
+  const auto check = [&](const HostTensor& expected, int64_t offset, int64_t stride) -> Status {
+    const auto element = static_cast<size_t>(dtype_info(expected.dtype).bytes);
+    const size_t row_bytes = static_cast<size_t>(expected.shape[1]) * element;
+    for (int64_t row = 0; row < expected.shape[0]; ++row) {
+      const size_t found = static_cast<size_t>(offset + row * stride);
+      const size_t wanted = static_cast<size_t>(row) * row_bytes;
+      for (size_t i = 0; i < row_bytes; ++i) {
+        if (bytes[found + i] == expected.bytes[wanted + i]) continue;
+        return Status(StatusCode::kVerificationFailed,
+                      fmt::format("quantised '{}': row {}, element {}: expected byte {:#04x}, "
+                                  "found {:#04x}",
+                                  expected.name, row, i / element,
+                                  static_cast<unsigned>(expected.bytes[wanted + i]),
+                                  static_cast<unsigned>(bytes[found + i])));
+      }
+    }
+    return ok_status();
+  };
+  JITGEMM_TRY(check(tensors.a, layout.a_codes, quantize.code_ld));
+  return check(tensors.a_scales, layout.a_scales,
+               quantize.scale_ld * dtype_info(quantize.scale_dtype).bytes);
 }
 
 Status compare(const GemmProblem& p, const GemmPlan& plan, const BlockScaledTensors& tensors,
@@ -211,15 +241,18 @@ Result<GemmCaseResult> run_gemm_case(Context& context, Device& device, const Gem
   const GemmOperation& operation = *prepared.operation;
   GemmCaseResult result;
   result.prepare_ms = milliseconds_since(start);
-  result.plan = operation.plan();
-  result.image = *prepared.kernel.image;
-  result.from_cache = prepared.kernel.from_cache;
+  result.operation = operation.plan();
+  result.plan = operation.plan().product();
+  result.image = *prepared.product().image;
+  result.from_cache = std::all_of(prepared.kernels.begin(), prepared.kernels.end(),
+                                  [](const BuiltKernel& kernel) { return kernel.from_cache; });
   result.device = device.info().description;
+  result.sm_count = device.info().sm_count;
 
-  JITGEMM_ASSIGN(const Buffers buffers, make_buffers(device, operation.plan(), tensors));
-  const GemmArguments arguments = {buffers.a.address(),         buffers.b.address(),
-                                   buffers.a_scales.address(),  buffers.b_scales.address(),
-                                   buffers.out.address(),       problem.m,
+  JITGEMM_ASSIGN(const Buffers buffers, make_buffers(device, operation, tensors));
+  const uint64_t a_scales = problem.quantizes_a() ? 0 : buffers.a_scales.address();
+  const GemmArguments arguments = {buffers.a.address(),         buffers.b.address(),      a_scales,
+                                   buffers.b_scales.address(),  buffers.out.address(),    problem.m,
                                    buffers.workspace.address(), buffers.workspace.bytes()};
   const Clock::time_point launched = Clock::now();
   JITGEMM_TRY(operation.launch(arguments, nullptr));
@@ -232,10 +265,13 @@ Result<GemmCaseResult> run_gemm_case(Context& context, Device& device, const Gem
   JITGEMM_TRY(buffers.b_scales.check_guards("b_scales"));
   JITGEMM_TRY(buffers.out.check_guards("out"));
   JITGEMM_TRY(buffers.workspace.check_guards("workspace"));
+  if (problem.quantizes_a() && options.verify && problem.m > 0) {
+    JITGEMM_TRY(compare_quantized(operation.plan(), tensors, buffers.workspace));
+  }
   JITGEMM_ASSIGN(const std::vector<std::byte> bytes, buffers.out.read());
   JITGEMM_ASSIGN(result.out, collect_output(problem, bytes));
   if (options.verify && problem.m > 0) {
-    JITGEMM_TRY(compare(problem, operation.plan(), tensors, device, options, result));
+    JITGEMM_TRY(compare(problem, result.plan, tensors, device, options, result));
     if (options.checksums)
       JITGEMM_TRY(compare_checksums(problem, tensors, device, options, result));
   }

@@ -30,10 +30,12 @@ struct GemmCaseOptions {
 };
 
 struct GemmCaseResult {
-  GemmPlan plan;
-  KernelImage image;  // without PTX and cubin bytes
+  OperationPlan operation;
+  GemmPlan plan;      // of its product
+  KernelImage image;  // of the product
   bool from_cache = false;
   std::string device;
+  int sm_count = 0;  // that launches were laid out for
   HostTensor out;
   // Against the float64 result, and against it rounded once to the output's dtype.
   ErrorMetrics errors;

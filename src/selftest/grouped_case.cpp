@@ -208,9 +208,9 @@ Result<GroupedCaseResult> run_grouped_case(Context& context, Device& device,
   const GemmOperation& operation = *prepared.operation;
   GroupedCaseResult result;
   result.prepare_ms = milliseconds_since(start);
-  result.plan = operation.plan();
-  result.image = *prepared.kernel.image;
-  result.from_cache = prepared.kernel.from_cache;
+  result.plan = operation.plan().product();
+  result.image = *prepared.product().image;
+  result.from_cache = prepared.product().from_cache;
   result.device = device.info().description;
 
   JITGEMM_ASSIGN(const Buffers buffers, make_buffers(device, problem, tensors, group_rows));

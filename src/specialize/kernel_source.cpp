@@ -63,22 +63,51 @@ std::vector<SpecField> spec_fields(const GemmPlan& plan) {
   return fields;
 }
 
+// The numbers that quantize_rows.cu gives to its source's type (Spec::kSource).
+std::vector<SpecField> spec_fields(const QuantizePlan& plan) {
+  return {
+      {"kArch",       arch_info(plan.arch).compute_capability},
+      {"kK",          plan.k                                 },
+      {"kGroupK",     plan.group_k                           },
+      {"kSource",     out_type_number(plan.source_dtype)     },
+      {"kTypeA",      operand_type_number(plan.code_dtype)   },
+      {"kScaleType",  plan.scale_dtype == DType::kF32 ? 0 : 1},
+      {"kPowerOfTwo", plan.power_of_two ? 1 : 0              },
+      {"kVector",     plan.vector                            },
+      {"kBlocks",     plan.blocks                            },
+      {"kThreads",    plan.threads                           },
+  };
+}
+
 }  // namespace
 
-Result<KernelSource> specialize(const GemmPlan& plan, const TemplateStore& store) {
-  const KernelFamilyInfo& family = kernel_family_info(plan.family);
+Result<KernelSource> specialize(std::string_view template_file, Arch arch,
+                                const std::vector<SpecField>& fields, const TemplateStore& store) {
   KernelSource source;
-  source.name = family.template_file;
+  source.name = template_file;
   source.entry = "jitgemm_kernel";
-  source.target = arch_info(plan.problem.arch).target;
-  JITGEMM_ASSIGN(source.files, store.closure(family.template_file));
-
-  source.text = "#define JITGEMM_SPECIALIZED 1\n\nstruct Spec {\n";
-  for (const auto& [name, value] : spec_fields(plan)) {
-    source.text += fmt::format("  static constexpr int {} = {};\n", name, value);
+  source.target = arch_info(arch).target;
+  JITGEMM_ASSIGN(source.files, store.closure(template_file));
+  // Enumerators: static members of a struct would each become a variable of the module.
+  source.text = "#define JITGEMM_SPECIALIZED 1\n\nstruct Spec {\n  enum : int {\n";
+  for (const auto& [name, value] : fields) {
+    source.text += fmt::format("    {} = {},\n", name, value);
   }
-  source.text += fmt::format("}};\n\n#include \"{}\"\n", family.template_file);
+  source.text += fmt::format("  }};\n}};\n\n#include \"{}\"\n", template_file);
   return source;
+}
+
+Result<KernelSource> specialize(const GemmPlan& plan, const TemplateStore& store) {
+  return specialize(kernel_family_info(plan.family).template_file, plan.problem.arch,
+                    spec_fields(plan), store);
+}
+
+Result<KernelSource> specialize(const QuantizePlan& plan, const TemplateStore& store) {
+  return specialize(kQuantizeTemplate, plan.arch, spec_fields(plan), store);
+}
+
+Result<KernelSource> specialize(const LaunchPlan& plan, const TemplateStore& store) {
+  return std::visit([&](const auto& launch) { return specialize(launch, store); }, plan);
 }
 
 }  // namespace jitgemm

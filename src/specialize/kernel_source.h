@@ -3,11 +3,13 @@
 // of constants and one #include; everything else is the template's own files.
 #pragma once
 
-#include "plan/gemm_plan.h"
+#include "plan/operation_plan.h"
 #include "specialize/template_store.h"
 #include "support/result.h"
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace jitgemm {
 
@@ -20,5 +22,10 @@ struct KernelSource {
 };
 
 Result<KernelSource> specialize(const GemmPlan& plan, const TemplateStore& store);
+Result<KernelSource> specialize(const QuantizePlan& plan, const TemplateStore& store);
+Result<KernelSource> specialize(const LaunchPlan& plan, const TemplateStore& store);
+// A template that no plan asks for, with these constants.
+Result<KernelSource> specialize(std::string_view template_file, Arch arch,
+                                const std::vector<SpecField>& fields, const TemplateStore& store);
 
 }  // namespace jitgemm

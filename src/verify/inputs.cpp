@@ -20,8 +20,7 @@
 namespace jitgemm {
 namespace {
 
-// The random stream of each tensor; part of what a device twin must reproduce.
-constexpr uint32_t kStreamA = 1;
+// The random streams of the tensors beside A.
 constexpr uint32_t kStreamB = 2;
 constexpr uint32_t kStreamAScales = 3;
 constexpr uint32_t kStreamBScales = 4;
@@ -45,10 +44,6 @@ void fill_in_pieces(int64_t count, int threads, const Fill& fill) {
   parallel_for((count + kElementsPerTask - 1) / kElementsPerTask, threads, [&](int64_t task) {
     fill(task * kElementsPerTask, std::min(count, (task + 1) * kElementsPerTask));
   });
-}
-
-bool wants_powers_of_two(const GemmProblem& problem) {
-  return problem.scale_dtype == DType::kF8E8M0 || problem.scale_values == ScaleValues::kPowerOfTwo;
 }
 
 uint8_t encode(DType dtype, float value) {
@@ -111,7 +106,7 @@ HostTensor drawn_scales(std::string name, const GemmProblem& problem, InputKind 
     const float scale = draw_scale(kind, random, static_cast<uint64_t>(i));
     if (problem.scale_dtype == DType::kF8E8M0) {
       tensor.data<uint8_t>()[i] = exponent_code(scale);
-    } else if (wants_powers_of_two(problem)) {
+    } else if (problem.power_of_two_scales()) {
       // At least the least normal power, so that a scale stays a power of two.
       const uint32_t code = std::max<uint32_t>(exponent_code(scale), 1U);
       tensor.data<float>()[i] = std::bit_cast<float>(code << 23);
@@ -133,7 +128,7 @@ Result<QuantizedMatrix> quantized_normal(std::string name, const GemmProblem& pr
   options.scale_dtype = problem.scale_dtype;
   options.group_rows = group_rows;
   options.group_cols = problem.group_k;
-  options.scale_rule = wants_powers_of_two(problem) ? ScaleRule::kPow2 : ScaleRule::kAmax;
+  options.scale_rule = problem.power_of_two_scales() ? ScaleRule::kPow2 : ScaleRule::kAmax;
   options.signed_maximum = signed_maximum;
   options.threads = threads;
   return quantize(values, options);
@@ -203,6 +198,70 @@ void put_special_values(BlockScaledTensors& t, bool powers_of_two) {
   if (!powers_of_two && t.b_scales.shape[0] > 1) {
     put_scale(t.b_scales, t.b_scales.shape[0] - 1, 0, 0x1p-140F);
   }
+}
+
+void put_element(HostTensor& tensor, int64_t index, float value) {
+  if (tensor.dtype == DType::kF32) {
+    tensor.data<float>()[index] = value;
+  } else {
+    tensor.data<uint16_t>()[index] =
+        tensor.dtype == DType::kF16 ? round_to_fp16(value) : round_to_bf16(value);
+  }
+}
+
+// One element of an A that is to be quantised.
+float draw_source(InputKind kind, const RandomStream& random, int64_t index, int64_t block,
+                  bool starts_block) {
+  const auto i = static_cast<uint64_t>(index);
+  switch (kind) {
+    // The first element of a block makes its scale 1, so that codes are the integers themselves.
+    case InputKind::kSmallIntegers:
+      return starts_block ? 448.0F : static_cast<float>(random.integer(i, -4, 4));
+    case InputKind::kUniformCodes: return 2.0F * random.uniform(i) - 1.0F;
+    // Within what fp16 holds.
+    case InputKind::kWideScales:
+      return std::ldexp(random.normal(i), static_cast<int>(block % 24) - 12);
+    default: return random.normal(i);
+  }
+}
+
+// Rows that a quantiser may get wrong.
+void put_special_source(HostTensor& source) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const int64_t k = source.shape[1];
+  const float least = source.dtype == DType::kF16 ? 0x1p-24F : 0x1p-133F;
+  const float largest = source.dtype == DType::kF16 ? 65504.0F : 0x1.fep127F;
+  const auto fill = [&](int64_t row, float value) {
+    for (int64_t col = 0; col < k; ++col) put_element(source, row * k + col, value);
+  };
+  for (int64_t row = 0; row < source.shape[0]; ++row) {
+    switch (row % 16) {
+      case 1: put_element(source, row * k + k - 1, std::numeric_limits<float>::quiet_NaN()); break;
+      case 2: put_element(source, row * k + k / 2, kInf); break;
+      case 3: put_element(source, row * k, -kInf); break;
+      case 4: fill(row, 0.0F); break;
+      case 5: fill(row, -0.0F); break;
+      case 6: fill(row, least); break;
+      case 7: put_element(source, row * k + k / 2, -largest); break;
+      case 8: fill(row, 1e-9F); break;  // below what the least scale can tell apart
+      default: break;
+    }
+  }
+}
+
+HostTensor drawn_source(const GemmProblem& p, InputKind kind, uint64_t seed, int threads) {
+  HostTensor source = make_host_tensor("a", p.a_dtype, {p.m, p.k});
+  const RandomStream random(seed, kStreamOfA);
+  fill_in_pieces(p.m * p.k, threads, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t column = i % p.k;
+      put_element(source, i,
+                  draw_source(kind, random, i, i / p.k * p.k_blocks() + column / p.group_k,
+                              column % p.group_k == 0));
+    }
+  });
+  if (kind == InputKind::kSpecialValues && p.k > 0) put_special_source(source);
+  return source;
 }
 
 void copy_matrix(const HostTensor& source, int64_t row_stride, int64_t col_stride,
@@ -329,14 +388,36 @@ Result<HostTensor> make_normal_tensor(std::string name, DType dtype, std::vector
   return tensor;
 }
 
+Status quantize_source(const GemmProblem& problem, BlockScaledTensors& tensors, int threads) {
+  QuantizeOptions options;
+  options.code_dtype = problem.a_code_dtype;
+  options.scale_dtype = problem.scale_dtype;
+  options.group_cols = problem.group_k;
+  options.scale_rule = problem.power_of_two_scales() ? ScaleRule::kPow2 : ScaleRule::kAmax;
+  options.threads = threads;
+  JITGEMM_ASSIGN(QuantizedMatrix made, quantize(tensors.a_source, options));
+  tensors.a = std::move(made.codes);
+  tensors.a_scales = std::move(made.scales);
+  return ok_status();
+}
+
 Result<BlockScaledTensors> make_block_scaled_tensors(const GemmProblem& problem, InputKind kind,
                                                      uint64_t seed, int threads) {
+  if (problem.quantizes_a()) {
+    GemmProblem codes = problem;
+    codes.a_dtype = problem.a_code_dtype;
+    codes.m = 0;
+    JITGEMM_ASSIGN(BlockScaledTensors t, make_block_scaled_tensors(codes, kind, seed, threads));
+    t.a_source = drawn_source(problem, kind, seed, threads);
+    JITGEMM_TRY(quantize_source(problem, t, threads));
+    return t;
+  }
   BlockScaledTensors t;
   t.group_n = problem.group_n;
   t.group_k = problem.group_k;
   if (!problem.scaled()) {
     JITGEMM_ASSIGN(t.a, wide_operand("a", problem.a_dtype, problem.m, problem.k, kind, seed,
-                                     kStreamA, threads));
+                                     kStreamOfA, threads));
     JITGEMM_ASSIGN(t.b, wide_operand("b", problem.b_dtype, problem.n, problem.k, kind, seed,
                                      kStreamB, threads));
     t.a_scales = ones("a_scales", problem.m, problem.k_blocks());
@@ -345,7 +426,7 @@ Result<BlockScaledTensors> make_block_scaled_tensors(const GemmProblem& problem,
   }
   if (kind == InputKind::kSeed || kind == InputKind::kAmax) {
     JITGEMM_ASSIGN(QuantizedMatrix a, quantized_normal("a", problem, problem.a_dtype, problem.m, 1,
-                                                       false, seed, kStreamA, threads));
+                                                       false, seed, kStreamOfA, threads));
     JITGEMM_ASSIGN(QuantizedMatrix b,
                    quantized_normal("b", problem, problem.b_dtype, problem.n, problem.group_n,
                                     kind == InputKind::kSeed, seed, kStreamB, threads));
@@ -356,27 +437,30 @@ Result<BlockScaledTensors> make_block_scaled_tensors(const GemmProblem& problem,
     return t;
   }
   const auto codes = kind == InputKind::kSmallIntegers ? integer_codes : uniform_codes;
-  t.a = codes("a", problem.a_dtype, problem.m, problem.k, seed, kStreamA, threads);
+  t.a = codes("a", problem.a_dtype, problem.m, problem.k, seed, kStreamOfA, threads);
   t.b = codes("b", problem.b_dtype, problem.n, problem.k, seed, kStreamB, threads);
   t.a_scales = drawn_scales("a_scales", problem, kind, problem.m, seed, kStreamAScales);
   t.b_scales = drawn_scales("b_scales", problem, kind, problem.n_blocks(), seed, kStreamBScales);
-  if (kind == InputKind::kSpecialValues) put_special_values(t, wants_powers_of_two(problem));
+  if (kind == InputKind::kSpecialValues) put_special_values(t, problem.power_of_two_scales());
   return t;
 }
 
 Result<BlockScaledStorage> lay_out(const GemmProblem& problem, const BlockScaledTensors& tensors) {
   const GemmProblem& p = problem;
-  JITGEMM_TRY(check_tensor(tensors.a, "a", p.a_dtype, p.m, p.k));
+  const HostTensor& a = p.quantizes_a() ? tensors.a_source : tensors.a;
+  JITGEMM_TRY(check_tensor(a, "a", p.a_dtype, p.m, p.k));
   JITGEMM_TRY(check_tensor(tensors.b, "b", p.b_dtype, p.n, p.k));
   JITGEMM_TRY(check_tensor(tensors.a_scales, "a_scales", p.scale_dtype, p.m, p.k_blocks()));
   JITGEMM_TRY(
       check_tensor(tensors.b_scales, "b_scales", p.scale_dtype, p.n_blocks(), p.k_blocks()));
   const BlockScaledInputs views = make_inputs(problem, nullptr, nullptr, nullptr, nullptr);
   BlockScaledStorage storage;
-  copy_matrix(tensors.a, views.a.row_stride, views.a.col_stride, storage.a);
+  copy_matrix(a, views.a.row_stride, views.a.col_stride, storage.a);
   copy_matrix(tensors.b, views.b.row_stride, views.b.col_stride, storage.b);
-  copy_scales(tensors.a_scales, p.a_scale_major, p.a_scale_ld_or_dense(), views.a_scales,
-              storage.a_scales);
+  if (!p.quantizes_a()) {
+    copy_scales(tensors.a_scales, p.a_scale_major, p.a_scale_ld_or_dense(), views.a_scales,
+                storage.a_scales);
+  }
   copy_scales(tensors.b_scales, p.b_scale_major, p.b_scale_ld_or_dense(), views.b_scales,
               storage.b_scales);
   return storage;

@@ -38,10 +38,13 @@ std::optional<InputKind> parse_input_kind(std::string_view name);  // "seed", "a
 std::string_view input_kind_name(InputKind kind);
 
 struct BlockScaledTensors {
-  HostTensor a;
+  HostTensor a;  // the codes
   HostTensor b;
   HostTensor a_scales;
   HostTensor b_scales;
+  // Where the operation quantises a: what it quantises, [m, k]. a and a_scales are then what it
+  // must make of it. Empty otherwise.
+  HostTensor a_source;
   int64_t group_n = 128;
   int64_t group_k = 128;
 
@@ -52,6 +55,12 @@ struct BlockScaledTensors {
 // each scale is a power of two. Layouts and leading dimensions are not looked at.
 Result<BlockScaledTensors> make_block_scaled_tensors(const GemmProblem& problem, InputKind kind,
                                                      uint64_t seed, int threads = 0);
+
+// Makes a and a_scales of a_source as the problem's operation does.
+Status quantize_source(const GemmProblem& problem, BlockScaledTensors& tensors, int threads = 0);
+
+// The random stream that A's values come from, element i of the dense matrix being draw i.
+inline constexpr uint32_t kStreamOfA = 1;
 
 // Standard normal values in F32, F16 or BF16.
 Result<HostTensor> make_normal_tensor(std::string name, DType dtype, std::vector<int64_t> shape,

@@ -32,7 +32,7 @@ uint8_t encode(float value, const Target& target) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = bits >> 31 << 7;
   const uint32_t magnitude = bits & 0x7fffffffU;
-  if (magnitude > 0x7f800000U) return static_cast<uint8_t>(sign | target.nan_code);
+  if (magnitude > 0x7f800000U) return static_cast<uint8_t>(target.nan_code);
   if (magnitude >= std::bit_cast<uint32_t>(target.largest)) {
     return static_cast<uint8_t>(sign | target.largest_code);
   }
@@ -120,6 +120,8 @@ float block_scale(const Source& source, const Block& block, const QuantizeOption
     }
   }
   const float scale = propagating_max(maximum / target.largest, options.min_scale);
+  // Which NaN an operation gives depends on the machine.
+  if (std::isnan(scale)) return std::bit_cast<float>(0x7fc00000U);
   return options.scale_rule == ScaleRule::kPow2 ? round_up_to_power_of_two(scale) : scale;
 }
 

@@ -6,8 +6,9 @@
 //   scale = max(maximum(|x|) / largest, min_scale), with pow2 then rounded up to a power of two
 //   code  = fp8(clamp(x / scale, -largest, largest)), to nearest, ties to even
 //
-// `largest` is 448 for e4m3 and 57344 for e5m2. A NaN makes its block's scale and codes NaN; an
-// infinity makes the scale infinite, its own code NaN and the other codes zero.
+// `largest` is 448 for e4m3 and 57344 for e5m2. A NaN makes its block's scale and codes NaN (always
+// 0x7fc00000 and 0x7f); an infinity makes the scale infinite, its own code NaN and the other codes
+// zero.
 #pragma once
 
 #include "support/result.h"

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/types.h>
@@ -21,7 +22,13 @@ const char* const counted_names[COUNTED_TOTAL] = {
 };
 uint64_t counted_calls[COUNTED_TOTAL];
 static int counting;
+/* Only calls from here are counted; all, while both are zero. */
+static uintptr_t callers_begin, callers_end;
 
+void counting_from(uintptr_t begin, uintptr_t end) {
+  callers_begin = begin;
+  callers_end = end;
+}
 void counting_start(void) {
   for (int i = 0; i < COUNTED_TOTAL; ++i) counted_calls[i] = 0;
   __atomic_store_n(&counting, 1, __ATOMIC_SEQ_CST);
@@ -30,10 +37,13 @@ void counting_stop(void) {
   __atomic_store_n(&counting, 0, __ATOMIC_SEQ_CST);
 }
 
-static void count(enum counted_function function) {
-  if (__atomic_load_n(&counting, __ATOMIC_RELAXED))
-    __atomic_fetch_add(&counted_calls[function], 1, __ATOMIC_RELAXED);
+static void count(enum counted_function function, const void* caller) {
+  if (!__atomic_load_n(&counting, __ATOMIC_RELAXED)) return;
+  const uintptr_t from = (uintptr_t)caller;
+  if (callers_end != 0 && (from < callers_begin || from >= callers_end)) return;
+  __atomic_fetch_add(&counted_calls[function], 1, __ATOMIC_RELAXED);
 }
+#define COUNT(name) count(COUNTED_##name, __builtin_return_address(0))
 
 /* glibc's allocator by the names that it exports for this; dlsym itself allocates. */
 extern void* __libc_malloc(size_t);
@@ -43,27 +53,27 @@ extern void* __libc_realloc(void*, size_t);
 extern void* __libc_memalign(size_t, size_t);
 
 COUNTED void* malloc(size_t bytes) {
-  count(COUNTED_malloc);
+  COUNT(malloc);
   return __libc_malloc(bytes);
 }
 COUNTED void free(void* memory) {
-  count(COUNTED_free);
+  COUNT(free);
   __libc_free(memory);
 }
 COUNTED void* calloc(size_t items, size_t bytes) {
-  count(COUNTED_calloc);
+  COUNT(calloc);
   return __libc_calloc(items, bytes);
 }
 COUNTED void* realloc(void* memory, size_t bytes) {
-  count(COUNTED_realloc);
+  COUNT(realloc);
   return __libc_realloc(memory, bytes);
 }
 COUNTED void* aligned_alloc(size_t alignment, size_t bytes) {
-  count(COUNTED_aligned_alloc);
+  COUNT(aligned_alloc);
   return __libc_memalign(alignment, bytes);
 }
 COUNTED int posix_memalign(void** memory, size_t alignment, size_t bytes) {
-  count(COUNTED_posix_memalign);
+  COUNT(posix_memalign);
   *memory = __libc_memalign(alignment, bytes);
   return *memory == NULL ? 12 : 0; /* ENOMEM */
 }
@@ -82,14 +92,14 @@ static dlsym_function* real_dlsym(void) {
   return function;
 }
 COUNTED void* dlsym(void* handle, const char* name) {
-  count(COUNTED_dlsym);
+  COUNT(dlsym);
   return real_dlsym()(handle, name);
 }
 
 #define REAL(name)                                                       \
   static __typeof__(name)* real;                                         \
   __typeof__(name)* function = __atomic_load_n(&real, __ATOMIC_RELAXED); \
-  count(COUNTED_##name);                                                 \
+  COUNT(name);                                                           \
   if (function == NULL) {                                                \
     *(void**)&function = real_dlsym()(RTLD_NEXT, #name);                 \
     __atomic_store_n(&real, function, __ATOMIC_RELAXED);                 \

@@ -34,6 +34,8 @@ extern const char* const counted_names[COUNTED_TOTAL];
 /* Calls between the two below, by any thread. */
 extern uint64_t counted_calls[COUNTED_TOTAL];
 
+/* Count only calls that come from code in this range of addresses, say of one library. */
+void counting_from(uintptr_t begin, uintptr_t end);
 void counting_start(void);
 void counting_stop(void);
 

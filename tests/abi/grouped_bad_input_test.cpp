@@ -219,7 +219,7 @@ const ArgumentsCase kArgumentsCases[] = {
     {"invalid_count that nobody asked for", false,
      [](A& a) { a.invalid_count = static_cast<uint32_t*>(address(0x70000000)); },
      "invalid_count: expected NULL without count_invalid"                                                                            },
-    {"unknown flag",                        false, [](A& a) { a.flags = 2; },
+    {"unknown flag",                        false, [](A& a) { a.flags = 4; },
      "arguments.flags: expected JITGEMM_LAUNCH_*"                                                                                    },
     {"reserved",                            false, [](A& a) { a.reserved = 1; },            "arguments.reserved: expected 0, found 1"},
     {"struct_size zero",                    false, [](A& a) { a.struct_size = 0; },

@@ -55,7 +55,9 @@ int main(void) {
   OFFSET(jitgemm_gemm_problem, b_scale_ld, 104);
   OFFSET(jitgemm_gemm_problem, alignment, 112);
   OFFSET(jitgemm_gemm_problem, batch_invariant, 116);
-  expect("sizeof jitgemm_gemm_problem", sizeof(jitgemm_gemm_problem), 120);
+  OFFSET(jitgemm_gemm_problem, a_code_dtype, 120);
+  OFFSET(jitgemm_gemm_problem, reserved, 124);
+  expect("sizeof jitgemm_gemm_problem", sizeof(jitgemm_gemm_problem), 128);
 
   OFFSET(jitgemm_gemm_arguments, struct_size, 0);
   OFFSET(jitgemm_gemm_arguments, a, 8);
@@ -158,7 +160,9 @@ int main(void) {
   VALUE(JITGEMM_ARCH_OF_DEVICE, 0);
   VALUE(JITGEMM_ARCH_SM_90A, 900);
   VALUE(JITGEMM_ARCH_SM_100A, 1000);
+  VALUE(JITGEMM_ARCH_SM_100F, 1001);
   VALUE(JITGEMM_ARCH_SM_103A, 1030);
+  VALUE(JITGEMM_ARCH_SM_103F, 1031);
   VALUE(JITGEMM_SCALE_MAJOR_ROW, 0);
   VALUE(JITGEMM_SCALE_MAJOR_COLUMN, 1);
   VALUE(JITGEMM_SCALE_MAJOR_PACKED, 2);
@@ -173,6 +177,7 @@ int main(void) {
   VALUE(JITGEMM_M_CLASS, 1);
   VALUE(JITGEMM_M_ANY, 2);
   VALUE(JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE, 1);
+  VALUE(JITGEMM_LAUNCH_CHECK_ADDRESSES, 2);
 
   char version[32];
   snprintf(version, sizeof(version), "%d.%d.%d", JITGEMM_VERSION_MAJOR, JITGEMM_VERSION_MINOR,

@@ -55,6 +55,7 @@ class Purity : public testing::Test {
 
   jitgemm_context* context_ = nullptr;
   jitgemm_device* device_ = nullptr;
+  uint64_t alignment_ = 0;
 };
 
 TEST_F(Purity, TheCounterSeesWhatPreparationDoes) {
@@ -156,8 +157,8 @@ TEST_F(Purity, AMillionLaunchesMakeNoCallAndPassWhatWasAsked) {
     ASSERT_TRUE(jitgemm_fake_cuda_launch(first + static_cast<uint64_t>(i), &launch));
     const int m = 1 + i % 100;
     EXPECT_EQ(launch.stream, i % 3 == 0 ? nullptr : stream);
-    // A stream brings its context; the default stream needs the device's to be current.
-    EXPECT_EQ(launch.context != nullptr, i % 3 == 0);
+    // The default stream, and encoding a tensor map, need the device's context to be current.
+    EXPECT_NE(launch.context, nullptr);
     EXPECT_EQ(launch.programmatic_serialization, i % 2 == 0 ? 0U : 1U);
     EXPECT_GT(launch.grid[0], 0U);
     EXPECT_LE(launch.grid[0], 132U);
@@ -202,6 +203,56 @@ TEST_F(Purity, AMillionLaunchesMakeNoCallAndPassWhatWasAsked) {
     EXPECT_EQ(p.out_map.extents[1], static_cast<uint64_t>(m));
     EXPECT_EQ(p.out_map.strides[0], 528U);
   }
+  jitgemm_operation_release(operation);
+}
+
+TEST_F(Purity, TwoLaunchesOverAWorkspaceMakeNoCall) {
+  jitgemm_gemm_problem problem = small_problem(100);
+  problem.m_policy = JITGEMM_M_ANY;
+  problem.a_dtype = JITGEMM_BF16;
+  jitgemm_operation* operation = nullptr;
+  JITGEMM_ASSERT_OK(jitgemm_gemm_prepare(device_, &problem, &operation));
+  jitgemm_gemm_arguments arguments = arguments_for(0);
+  arguments.a_scales = nullptr;
+  arguments.workspace = address(0x60000000);
+  JITGEMM_ASSERT_OK(
+      jitgemm_operation_workspace(operation, &arguments.workspace_bytes, &alignment_));
+  const uint64_t first = jitgemm_fake_cuda_launches();
+  constexpr int kPairs = 100000;
+  jitgemm_status worst = JITGEMM_STATUS_OK;
+  counting_start();
+  for (int i = 0; i < kPairs; ++i) {
+    arguments.m = 1 + i % 100;
+    arguments.flags = i % 2 == 0 ? 0 : JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE;
+    const jitgemm_status status = jitgemm_gemm_launch(operation, &arguments, address(0x7000));
+    if (status != JITGEMM_STATUS_OK) worst = status;
+  }
+  counting_stop();
+  JITGEMM_ASSERT_OK(worst);
+  EXPECT_EQ(calls_made(), "");
+  ASSERT_EQ(jitgemm_fake_cuda_launches(), first + 2 * kPairs);
+  // The last pair: 100 rows of 512 codes, then scales, and a product that reads both.
+  struct {
+    uint64_t source, codes, scales;
+    int64_t source_ld, code_ld, scale_ld;
+    int32_t m, reserved;
+  } q;
+  fake_cuda_launch launch;
+  ASSERT_TRUE(jitgemm_fake_cuda_launch(first + 2 * kPairs - 2, &launch));
+  EXPECT_EQ(launch.programmatic_serialization, 1U);
+  std::memcpy(&q, launch.parameters, sizeof(q));
+  EXPECT_EQ(q.source, 0x10000000U);
+  EXPECT_EQ(q.codes, 0x60000000U);
+  EXPECT_EQ(q.scales, 0x60000000U + 51200U);
+  EXPECT_EQ(q.source_ld, 512);
+  EXPECT_EQ(q.m, 100);
+  ASSERT_TRUE(jitgemm_fake_cuda_launch(first + 2 * kPairs - 1, &launch));
+  EXPECT_EQ(launch.programmatic_serialization, 0U) << "it follows the quantising launch";
+  Parameters p;
+  std::memcpy(&p, launch.parameters, sizeof(p));
+  EXPECT_EQ(p.a, q.codes);
+  EXPECT_EQ(p.a_scales, q.scales);
+  EXPECT_EQ(p.m, 100);
   jitgemm_operation_release(operation);
 }
 

@@ -20,11 +20,14 @@ GemmProblem GemmCase::problem(Arch arch) const {
   p.scale_values = values;
   p.m_policy = policy;
   p.alignment = alignment;
+  p.a_code_dtype = a_codes;
   if (padding > 0) {
     p.lda = k + padding;
     p.ldb = k + padding;
     p.ldo = n + padding;
-    p.a_scale_ld = (a_major == ScaleMajor::kRow ? p.k_blocks() : m) + padding;
+    if (!p.quantizes_a()) {
+      p.a_scale_ld = (a_major == ScaleMajor::kRow ? p.k_blocks() : m) + padding;
+    }
     p.b_scale_ld = (b_major == ScaleMajor::kRow ? p.k_blocks() : p.n_blocks()) + padding;
   }
   return p;
@@ -143,6 +146,61 @@ std::vector<GemmCase> gemm_cases() {
   };
   add_exponent_scales(cases);
   return cases;
+}
+
+std::vector<GemmCase> quantizing_cases() {
+  constexpr DType kF16 = DType::kF16;
+  constexpr DType kBF16 = DType::kBF16;
+  constexpr DType kF32 = DType::kF32;
+  const auto make = [](std::string name, DType a, int64_t m, int64_t n, int64_t k, InputKind data) {
+    GemmCase c;
+    c.name = "quantize_" + std::move(name);
+    c.m = m;
+    c.n = n;
+    c.k = k;
+    c.a = a;
+    c.data = data;
+    return c;
+  };
+  const auto with = [](GemmCase c, auto change) {
+    change(c);
+    return c;
+  };
+  return {
+      // The scale of every block is 1, and every right implementation gives these bits.
+      make("integers_f32", kF32, 66, 64, 384, InputKind::kSmallIntegers),
+      make("integers_bf16", kBF16, 130, 72, 256, InputKind::kSmallIntegers),
+      make("integers_f16", kF16, 9, 64, 512, InputKind::kSmallIntegers),
+      make("normal_bf16", kBF16, 70, 128, 512, InputKind::kSeed),
+      make("wide_f16", kF16, 33, 64, 256, InputKind::kWideScales),
+      make("one_row", kBF16, 1, 192, 256, InputKind::kSeed),
+      // NaN, infinities, zeros, the least and the largest values.
+      make("special_f32", kF32, 40, 64, 300, InputKind::kSpecialValues),
+      make("special_bf16", kBF16, 40, 64, 256, InputKind::kSpecialValues),
+      with(make("special_f16_to_e5m2", kF16, 40, 64, 256, InputKind::kSpecialValues),
+           [](GemmCase& c) { c.a_codes = DType::kF8E5M2; }),
+      // Vectors of every width, rows that start anywhere, a short last block.
+      make("k_of_odd_length", kBF16, 20, 40, 259, InputKind::kSeed),
+      make("k_of_two", kF32, 20, 40, 2, InputKind::kSeed),
+      with(make("padded_rows", kBF16, 20, 40, 260, InputKind::kSeed),
+           [](GemmCase& c) { c.padding = 3; }),
+      with(make("unaligned_base", kBF16, 20, 40, 256, InputKind::kSeed),
+           [](GemmCase& c) { c.alignment = 2; }),
+      with(make("group_k_32", kF32, 20, 40, 224, InputKind::kSeed),
+           [](GemmCase& c) { c.group_k = 32; }),
+      with(make("group_k_96", kBF16, 20, 40, 200, InputKind::kSeed),
+           [](GemmCase& c) { c.group_k = 96; }),
+      with(make("group_k_beyond_registers", kBF16, 6, 24, 2100, InputKind::kSeed),
+           [](GemmCase& c) { c.group_k = 2048; }),
+      with(make("powers_of_two", kBF16, 66, 64, 256, InputKind::kSeed),
+           [](GemmCase& c) { c.values = ScaleValues::kPowerOfTwo; }),
+      with(make("e8m0", kBF16, 66, 64, 256, InputKind::kSeed),
+           [](GemmCase& c) { c.scales = DType::kF8E8M0; }),
+      with(make("e8m0_special", kF32, 40, 64, 256, InputKind::kSpecialValues),
+           [](GemmCase& c) { c.scales = DType::kF8E8M0; }),
+      with(make("class_of_m", kBF16, 50, 64, 256, InputKind::kSeed),
+           [](GemmCase& c) { c.policy = MPolicy::kClass; }),
+  };
 }
 
 }  // namespace jitgemm

@@ -31,11 +31,15 @@ struct GemmCase {
   MPolicy policy = MPolicy::kExact;
   int64_t padding = 0;  // elements added to every leading dimension
   int32_t alignment = 16;
+  DType a_codes = DType::kF8E4M3;  // of an `a` that the operation quantises
 
   GemmProblem problem(Arch arch) const;
 };
 
 std::vector<GemmCase> gemm_cases();
+// Those whose `a` the operation quantises first: two launches over one workspace, whose contents
+// are poison before. The codes and scales are compared with the host quantiser bit for bit.
+std::vector<GemmCase> quantizing_cases();
 
 inline void PrintTo(const GemmCase& c, std::ostream* out) {
   *out << c.name;

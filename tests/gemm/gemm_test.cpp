@@ -73,6 +73,30 @@ INSTANTIATE_TEST_SUITE_P(Cases, Gemm,
                                           testing::ValuesIn(gemm_cases())),
                          case_name);
 
+INSTANTIATE_TEST_SUITE_P(Quantizing, Gemm,
+                         testing::Combine(testing::ValuesIn(test_devices()),
+                                          testing::ValuesIn(quantizing_cases())),
+                         case_name);
+
+// Targets that share their kernels with sm_100a: a few cases say that they compile and run.
+std::vector<GemmCase> few_cases() {
+  std::vector<GemmCase> few;
+  for (const GemmCase& c : gemm_cases()) {
+    for (const char* name :
+         {"integers_tails_everywhere", "seed_bf16", "rows_7", "rows_of_4_bytes", "e8m0_scales"}) {
+      if (c.name == name) few.push_back(c);
+    }
+  }
+  return few;
+}
+
+INSTANTIATE_TEST_SUITE_P(OtherTargets, Gemm,
+                         testing::Combine(testing::Values(TestDevice{"sim", Arch::kSm103a, "0"},
+                                                          TestDevice{"sim", Arch::kSm100f, "0"},
+                                                          TestDevice{"sim", Arch::kSm103f, "0"}),
+                                          testing::ValuesIn(few_cases())),
+                         case_name);
+
 TEST(Gemm, NoRowsSucceedAndLaunchNothing) {
   const auto context = *Context::create({});
   for (const Arch arch : {Arch::kSm90a, Arch::kSm100a}) {

@@ -147,8 +147,8 @@ Status run(Device& device, const GemmPlan& plan, const KernelImage& image,
   const GemmProblem& p = plan.problem;
   JITGEMM_ASSIGN(std::unique_ptr<LoadedKernel> loaded,
                  device.load(image, launch_geometry(plan, p.m, device.info().sm_count)));
-  const GemmOperation operation(plan, std::shared_ptr<const LoadedKernel>(std::move(loaded)),
-                                device);
+  const GemmOperation operation({p, {plan}},
+                                {std::shared_ptr<const LoadedKernel>(std::move(loaded))}, device);
   JITGEMM_ASSIGN(const DeviceBuffer a, DeviceBuffer::copy_of(device, storage.a));
   JITGEMM_ASSIGN(const DeviceBuffer b, DeviceBuffer::copy_of(device, storage.b));
   JITGEMM_ASSIGN(const DeviceBuffer a_scales, DeviceBuffer::copy_of(device, storage.a_scales));

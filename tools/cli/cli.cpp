@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <charconv>
 #include <cstdio>
 
 namespace jitgemm::cli {
@@ -57,16 +58,23 @@ void Cli::finish(const Status& status) {
   }
 }
 
-void ProblemFlags::add_to(CLI::App& command) {
+void ProblemFlags::add_to(CLI::App& command, const char* m_help) {
   command
       .add_option("operation", operation,
                   "The operation: block_scaled_mm or group_gemm_fp8_nt_groupwise")
       ->required();
   command.add_option("--arch", arch, "sm_90a, sm_100a or sm_103a");
-  command.add_option("-m,--m", m, "Rows of a and of the output")->capture_default_str();
+  command.add_option("-m,--m", m, m_help)->capture_default_str();
   command.add_option("-n,--n", n, "Rows of b, columns of the output")->capture_default_str();
   command.add_option("-k,--k", k, "Columns of a and b")->capture_default_str();
-  command.add_option("--a-dtype", a_dtype, "F8_E4M3 or F8_E5M2")->capture_default_str();
+  command
+      .add_option("--a-dtype", a_dtype,
+                  "F8_E4M3 or F8_E5M2; or F32, BF16 or F16, to be quantised first")
+      ->capture_default_str();
+  command
+      .add_option("--a-code-dtype", a_code_dtype,
+                  "What an a of F32, BF16 or F16 becomes: F8_E4M3 or F8_E5M2")
+      ->capture_default_str();
   command.add_option("--b-dtype", b_dtype, "F8_E4M3 or F8_E5M2")->capture_default_str();
   command.add_option("--scale-dtype", scale_dtype, "F32 or F8_E8M0")->capture_default_str();
   command.add_option("--out-dtype", out_dtype, "F32, BF16 or F16")->capture_default_str();
@@ -99,6 +107,29 @@ void ProblemFlags::add_to(CLI::App& command) {
       ->group(kGroups);
 }
 
+Result<MRange> ProblemFlags::m_range() const {
+  const size_t dots = m.find("..");
+  const char* begin = m.data();
+  const char* end = begin + m.size();
+  const auto number = [](const char* from, const char* to, int64_t& value) {
+    const auto [stop, error] = std::from_chars(from, to, value);
+    return error == std::errc() && stop == to;
+  };
+  MRange range;
+  if (dots != std::string::npos && !takes_m_range) {
+    return invalid_argument(fmt::format("--m: a range is for plan, found '{}'", m));
+  }
+  if (dots == std::string::npos) {
+    if (number(begin, end, range.first)) return MRange{range.first, range.first};
+    return invalid_argument(fmt::format("--m: expected a number, found '{}'", m));
+  }
+  const bool good = number(begin, begin + dots, range.first) &&
+                    number(begin + dots + 2, end, range.last) && range.first >= 1 &&
+                    range.first <= range.last;
+  if (good) return range;
+  return invalid_argument(fmt::format("--m: expected A..B with 1 <= A <= B, found '{}'", m));
+}
+
 Result<GemmProblem> ProblemFlags::problem(Arch default_arch) const {
   if (operation != "block_scaled_mm" && !grouped()) {
     return unsupported(
@@ -111,10 +142,12 @@ Result<GemmProblem> ProblemFlags::problem(Arch default_arch) const {
   if (!arch.empty()) {
     JITGEMM_ASSIGN(problem.arch, parse_arch(arch));
   }
-  problem.m = m;
+  JITGEMM_ASSIGN(const MRange range, m_range());
+  problem.m = range.last;
   problem.n = n;
   problem.k = k;
   JITGEMM_ASSIGN(problem.a_dtype, dtype_flag("--a-dtype", a_dtype));
+  JITGEMM_ASSIGN(problem.a_code_dtype, dtype_flag("--a-code-dtype", a_code_dtype));
   JITGEMM_ASSIGN(problem.b_dtype, dtype_flag("--b-dtype", b_dtype));
   JITGEMM_ASSIGN(problem.scale_dtype, dtype_flag("--scale-dtype", scale_dtype));
   JITGEMM_ASSIGN(problem.out_dtype, dtype_flag("--out-dtype", out_dtype));
@@ -166,6 +199,19 @@ Result<PlanOverrides> ProblemFlags::overrides() const {
   force(split_k, overrides.split_k);
   force(cluster, overrides.cluster);
   return overrides;
+}
+
+void add_launch_option(CLI::App& command, int& launch) {
+  command.add_option("--launch", launch,
+                     "Of an operation of several launches, show this one (default: the last)");
+}
+
+Result<const LaunchPlan*> choose_launch(const OperationPlan& plan, int launch) {
+  const auto count = static_cast<int>(plan.launches.size());
+  if (launch < 0 || launch > count) {
+    return invalid_argument(fmt::format("--launch: expected 1 to {}, found {}", count, launch));
+  }
+  return &plan.launches[static_cast<size_t>(launch == 0 ? count - 1 : launch - 1)];
 }
 
 }  // namespace jitgemm::cli

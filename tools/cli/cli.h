@@ -22,7 +22,7 @@ enum ExitCode : int {
   kExitUsage = 2,        // the command line or an input is wrong, or asks for what is unsupported
   kExitPartial = 3,      // some of several pieces of work failed
   kExitCorrupt = 4,      // a file is not what its format promises
-  kExitEnvironment = 5,  // no compiler, no driver, or no such device
+  kExitEnvironment = 5,  // the compiler or the driver could not be opened
 };
 
 struct GlobalFlags {
@@ -54,14 +54,20 @@ void add_verify_command(CLI::App& app, Cli& cli);
 void add_selftest_command(CLI::App& app, Cli& cli);
 void add_sim_command(CLI::App& app, Cli& cli);
 
+struct MRange {
+  int64_t first = 0;
+  int64_t last = 0;
+};
+
 // The flags that describe one problem, shared by run, plan, source and compile.
 struct ProblemFlags {
   std::string operation = "block_scaled_mm";
-  std::string arch;  // empty: the device's, else sm_90a
-  int64_t m = 256;
+  std::string arch;       // empty: the device's, else sm_90a
+  std::string m = "256";  // or A..B
   int64_t n = 256;
   int64_t k = 512;
   std::string a_dtype = "F8_E4M3";
+  std::string a_code_dtype = "F8_E4M3";
   std::string b_dtype = "F8_E4M3";
   std::string scale_dtype = "F32";
   std::string out_dtype = "BF16";
@@ -86,12 +92,21 @@ struct ProblemFlags {
   bool count_invalid = false;
 
   bool grouped() const { return operation == "group_gemm_fp8_nt_groupwise"; }
-  void add_to(CLI::App& command);
+  bool takes_m_range = false;  // plan's alone
+
+  void add_to(CLI::App& command, const char* m_help = "Rows of a and of the output");
   Result<GemmProblem> problem(Arch default_arch) const;
+  // What --m says; a single m is a range of one, and the problem's m is the last.
+  Result<MRange> m_range() const;
   Result<PlanOverrides> overrides() const;
 
  private:
   Status fill_grouping(Grouping& grouping) const;
 };
+
+// --launch N, for verbs that show one kernel of an operation.
+void add_launch_option(CLI::App& command, int& launch);
+// 0 is the last launch, the product.
+Result<const LaunchPlan*> choose_launch(const OperationPlan& plan, int launch);
 
 }  // namespace jitgemm::cli

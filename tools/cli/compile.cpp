@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // jitgemm compile: one kernel, without a GPU; what the compiler made of it.
 #include "cli.h"
+#include "disassembler.h"
 #include "json.h"
 #include "support/filesystem.h"
 
@@ -14,43 +15,119 @@ struct CompileFlags {
   bool cached = false;
   std::string ptx;
   std::string cubin;
+  std::string sass;
+  int launch = 0;  // whose PTX, cubin and SASS are written; 0: the last
 };
 
-Status compile(const CompileFlags& flags, Cli& cli) {
-  JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
-  JITGEMM_ASSIGN(const GemmProblem problem, flags.problem.problem(Arch::kSm90a));
-  JITGEMM_ASSIGN(const PlanOverrides overrides, flags.problem.overrides());
-  JITGEMM_ASSIGN(const GemmPlan plan, plan_gemm(problem, {0, overrides}));
-  JITGEMM_ASSIGN(
-      const BuiltKernel built,
-      context->builder().build(plan, flags.cached ? BuildMode::kCached : BuildMode::kCompile));
-  const KernelImage& image = *built.image;
-  if (!flags.ptx.empty()) JITGEMM_TRY(write_file(flags.ptx, image.ptx));
-  if (!flags.cubin.empty()) JITGEMM_TRY(write_file(flags.cubin, image.cubin));
-  const std::string path = context->cache().entry_path(built.key);
-  if (cli.flags.json) {
-    Json json = document("compile");
-    json["plan"] = to_json(plan);
-    json["image"] = to_json(image);
-    json["from_cache"] = built.from_cache;
-    json["key"] = built.key.hex();
-    json["cache_file"] = path;
-    json["warnings"] = image.warnings;
-    print(json);
-    return ok_status();
+constexpr const char* kNoDisassembler =
+    "no disassembler found: neither nvdisasm nor cuobjdump is on PATH or in a CUDA toolkit";
+
+// The instructions of nvdisasm's or cuobjdump's text: lines that begin with an offset.
+int64_t count_instructions(const std::string& sass) {
+  int64_t count = 0;
+  for (size_t at = 0; (at = sass.find("/*0", at)) != std::string::npos; ++at) {
+    const size_t end = sass.find("*/", at);
+    // Encodings are /* 0x... */; offsets have hexadecimal digits alone.
+    if (end != std::string::npos && end - at <= 10 &&
+        sass.find_first_not_of("0123456789abcdef", at + 2) == end) {
+      ++count;
+    }
   }
-  fmt::print("problem    {}\n{}", to_string(problem), to_string(plan));
+  return count;
+}
+
+struct Compiled {
+  LaunchPlan plan;
+  BuiltKernel built;
+  std::optional<std::string> sass;
+};
+
+Result<std::vector<Compiled>> compile_all(const CompileFlags& flags, const OperationPlan& plan,
+                                          const std::optional<Disassembler>& disassembler,
+                                          Context& context) {
+  std::vector<Compiled> all;
+  for (const LaunchPlan& launch : plan.launches) {
+    JITGEMM_ASSIGN(
+        BuiltKernel built,
+        context.builder().build(launch, flags.cached ? BuildMode::kCached : BuildMode::kCompile));
+    std::optional<std::string> sass;
+    if (disassembler) {
+      JITGEMM_ASSIGN(sass, disassemble(*disassembler, built.image->cubin));
+    }
+    all.push_back({launch, std::move(built), std::move(sass)});
+  }
+  return all;
+}
+
+int32_t dynamic_shared_bytes(const LaunchPlan& plan) {
+  const auto* product = std::get_if<GemmPlan>(&plan);
+  return product != nullptr ? product->shared_bytes : 0;
+}
+
+void print_text(const Compiled& c, const std::string& cache_file,
+                const std::optional<Disassembler>& disassembler) {
+  const KernelImage& image = *c.built.image;
+  fmt::print("{}", to_string(c.plan));
   fmt::print("compiler   {}, {:.0f} ms{}\n", image.compiler, image.compile_ms,
-             built.from_cache ? " (from the cache)" : "");
+             c.built.from_cache ? " (from the cache)" : "");
   fmt::print("image      {} bytes of PTX, {} bytes of cubin\n", image.ptx.size(),
              image.cubin.size());
   fmt::print(
       "resources  {} registers, {} bytes spilled, {} bytes of stack, {} + {} bytes of shared "
       "memory\n",
       image.registers, image.spill_bytes, image.stack_bytes, image.static_shared_bytes,
-      plan.shared_bytes);
+      dynamic_shared_bytes(c.plan));
+  if (c.sass) {
+    fmt::print("sass       {} instructions, by {}\n", count_instructions(*c.sass),
+               disassembler->path);
+  } else {
+    fmt::print("sass       {}\n", kNoDisassembler);
+  }
   if (!image.warnings.empty()) fmt::print("warnings   {}", image.warnings);
-  fmt::print("cached as  {}\n", path.empty() ? "(memory only)" : path);
+  fmt::print("cached as  {}\n", cache_file.empty() ? "(memory only)" : cache_file);
+}
+
+Json compiled_json(const Compiled& c, const std::string& cache_file) {
+  Json json;
+  json["kernel"] = launch_name(c.plan);
+  json["image"] = to_json(*c.built.image);
+  json["image"]["shared_bytes"] = dynamic_shared_bytes(c.plan);
+  if (c.sass) json["sass_instructions"] = count_instructions(*c.sass);
+  json["from_cache"] = c.built.from_cache;
+  json["key"] = c.built.key.hex();
+  json["cache_file"] = cache_file;
+  json["warnings"] = c.built.image->warnings;
+  return json;
+}
+
+Status compile(const CompileFlags& flags, Cli& cli) {
+  JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
+  JITGEMM_ASSIGN(const GemmProblem problem, flags.problem.problem(Arch::kSm90a));
+  JITGEMM_ASSIGN(const PlanOverrides overrides, flags.problem.overrides());
+  JITGEMM_ASSIGN(const OperationPlan plan, plan_operation(problem, {0, overrides}));
+  JITGEMM_ASSIGN(const LaunchPlan* const chosen, choose_launch(plan, flags.launch));
+  const std::optional<Disassembler> disassembler =
+      find_disassembler(context->settings().value("nvrtc"));
+  if (!disassembler && !flags.sass.empty()) return unsupported(kNoDisassembler);
+  JITGEMM_ASSIGN(const std::vector<Compiled> all, compile_all(flags, plan, disassembler, *context));
+  const Compiled& shown = all[static_cast<size_t>(chosen - plan.launches.data())];
+  if (!flags.ptx.empty()) JITGEMM_TRY(write_file(flags.ptx, shown.built.image->ptx));
+  if (!flags.cubin.empty()) JITGEMM_TRY(write_file(flags.cubin, shown.built.image->cubin));
+  if (!flags.sass.empty()) JITGEMM_TRY(write_file(flags.sass, *shown.sass));
+  const auto cache_file = [&](const Compiled& c) {
+    return context->cache().entry_path(c.built.key);
+  };
+  if (cli.flags.json) {
+    Json json = document("compile");
+    json["plan"] = to_json(plan.product());
+    json.update(compiled_json(all.back(), cache_file(all.back())));
+    json["kernels"] = Json::array();
+    for (const Compiled& c : all) json["kernels"].push_back(compiled_json(c, cache_file(c)));
+    print(json);
+    return ok_status();
+  }
+  fmt::print("problem    {}\n", to_string(problem));
+  for (const Compiled& c : all) print_text(c, cache_file(c), disassembler);
   return ok_status();
 }
 
@@ -58,12 +135,15 @@ Status compile(const CompileFlags& flags, Cli& cli) {
 
 void add_compile_command(CLI::App& app, Cli& cli) {
   CLI::App* command =
-      app.add_subcommand("compile", "Compile the kernel of a problem; no GPU needed");
+      app.add_subcommand("compile", "Compile the kernels of a problem; no GPU needed");
   auto flags = std::make_shared<CompileFlags>();
   flags->problem.add_to(*command);
   command->add_flag("--cached", flags->cached, "A cache hit will do");
   command->add_option("--ptx", flags->ptx, "Write the PTX to this file");
   command->add_option("--cubin", flags->cubin, "Write the cubin to this file");
+  command->add_option("--sass", flags->sass,
+                      "Write the SASS to this file (needs nvdisasm or cuobjdump)");
+  add_launch_option(*command, flags->launch);
   command->callback([flags, &cli] { cli.finish(compile(*flags, cli)); });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace jitgemm::cli {
@@ -20,22 +21,59 @@ Json to_json(const GemmProblem& p) {
   static constexpr const char* kPolicies[] = {"exact", "class", "any"};
   static constexpr const char* kMajors[] = {"row", "column"};
   return {
-      {"operation",     "block_scaled_mm"                                        },
-      {"arch",          arch_info(p.arch).target                                 },
-      {"m",             p.m                                                      },
-      {"n",             p.n                                                      },
-      {"k",             p.k                                                      },
-      {"a_dtype",       dtype_info(p.a_dtype).name                               },
-      {"b_dtype",       dtype_info(p.b_dtype).name                               },
-      {"scale_dtype",   dtype_info(p.scale_dtype).name                           },
-      {"out_dtype",     dtype_info(p.out_dtype).name                             },
-      {"group_n",       p.group_n                                                },
-      {"group_k",       p.group_k                                                },
-      {"a_scale_major", kMajors[static_cast<int>(p.a_scale_major)]               },
-      {"b_scale_major", kMajors[static_cast<int>(p.b_scale_major)]               },
-      {"scale_values",  p.scale_values == ScaleValues::kAnyFloat ? "any" : "pow2"},
-      {"m_policy",      kPolicies[static_cast<int>(p.m_policy)]                  }
+      {"operation",     "block_scaled_mm"                                            },
+      {"arch",          arch_info(p.arch).target                                     },
+      {"m",             p.m                                                          },
+      {"n",             p.n                                                          },
+      {"k",             p.k                                                          },
+      {"a_dtype",       dtype_info(p.a_dtype).name                                   },
+      {"a_code_dtype",  dtype_info(p.quantizes_a() ? p.a_code_dtype : p.a_dtype).name},
+      {"b_dtype",       dtype_info(p.b_dtype).name                                   },
+      {"scale_dtype",   dtype_info(p.scale_dtype).name                               },
+      {"out_dtype",     dtype_info(p.out_dtype).name                                 },
+      {"group_n",       p.group_n                                                    },
+      {"group_k",       p.group_k                                                    },
+      {"a_scale_major", kMajors[static_cast<int>(p.a_scale_major)]                   },
+      {"b_scale_major", kMajors[static_cast<int>(p.b_scale_major)]                   },
+      {"scale_values",  p.scale_values == ScaleValues::kAnyFloat ? "any" : "pow2"    },
+      {"m_policy",      kPolicies[static_cast<int>(p.m_policy)]                      }
   };
+}
+
+Json to_json(const QuantizePlan& plan) {
+  return {
+      {"kernel",       "quantize_rows"                   },
+      {"source_dtype", dtype_info(plan.source_dtype).name},
+      {"code_dtype",   dtype_info(plan.code_dtype).name  },
+      {"scale_dtype",  dtype_info(plan.scale_dtype).name },
+      {"power_of_two", plan.power_of_two                 },
+      {"group_k",      plan.group_k                      },
+      {"vector",       plan.vector                       },
+      {"blocks",       plan.blocks                       },
+      {"threads",      plan.threads                      },
+      {"reasons",      plan.reasons                      }
+  };
+}
+
+Json to_json(const OperationPlan& plan, int sm_count) {
+  Json launches = Json::array();
+  for (const LaunchPlan& launch : plan.launches) {
+    const LaunchGeometry g =
+        launch_geometry(launch, std::max<int64_t>(plan.problem.m, 1), sm_count);
+    Json json;
+    json["kernel"] = launch_name(launch);
+    json["grid"] = {g.grid.x, g.grid.y, g.grid.z};
+    json["block"] = {g.block.x, g.block.y, g.block.z};
+    json["cluster"] = {g.cluster.x, g.cluster.y, g.cluster.z};
+    json["plan"] = std::visit([](const auto& planned) { return to_json(planned); }, launch);
+    launches.push_back(json);
+  }
+  Json json;
+  json["problem"] = to_json(plan.problem);
+  json["launches"] = launches;
+  json["workspace_bytes"] = workspace_layout(plan, plan.problem.m).bytes;
+  json["workspace_alignment"] = kWorkspaceAlignment;
+  return json;
 }
 
 Json to_json(const GemmPlan& plan) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compile/kernel_image.h"
-#include "plan/gemm_plan.h"
+#include "plan/operation_plan.h"
 #include "verify/compare.h"
 
 #include <nlohmann/json.hpp>
@@ -14,6 +14,9 @@ using Json = nlohmann::ordered_json;
 
 Json to_json(const GemmProblem& problem);
 Json to_json(const GemmPlan& plan);
+Json to_json(const QuantizePlan& plan);
+// The launches with their geometry for a device of that many SMs, and the workspace.
+Json to_json(const OperationPlan& plan, int sm_count);
 Json to_json(const KernelImage& image);
 Json to_json(const ErrorMetrics& metrics);
 // A document that begins with its schema number and verb.

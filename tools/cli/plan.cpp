@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <map>
 
 namespace jitgemm::cli {
@@ -14,38 +13,13 @@ namespace {
 
 struct PlanFlags {
   ProblemFlags problem;
-  std::string m_range;  // "A..B"
   int sm_count = 0;
 };
 
-struct Range {
-  int64_t first = 0;
-  int64_t last = 0;
-};
-
-Result<Range> parse_range(const std::string& text) {
-  Range range;
-  const size_t dots = text.find("..");
-  const char* begin = text.data();
-  const char* end = begin + text.size();
-  const auto number = [](const char* from, const char* to, int64_t& value) {
-    const auto [stop, error] = std::from_chars(from, to, value);
-    return error == std::errc() && stop == to;
-  };
-  const bool good = dots != std::string::npos && number(begin, begin + dots, range.first) &&
-                    number(begin + dots + 2, end, range.last) && range.first >= 1 &&
-                    range.first <= range.last;
-  if (!good)
-    return invalid_argument(
-        fmt::format("--m-range: expected A..B with 1 <= A <= B, found '{}'", text));
-  return range;
-}
-
 // Plans that give the same translation unit are one kernel: compare what the specialiser would
-// write.
-std::string kernel_identity(const GemmPlan& plan) {
-  const KernelSource source = *specialize(plan, TemplateStore());
-  return source.text;
+// write. All launches together: a quantising launch does not depend on m, so the product decides.
+std::string kernel_identity(const OperationPlan& plan) {
+  return (*specialize(plan.product(), TemplateStore())).text;
 }
 
 // What a plan under MPolicy::kClass depends on of m: of groups, the rows of one.
@@ -60,12 +34,12 @@ struct DistinctKernel {
   int64_t first_m = 0;
   int64_t last_m = 0;
   int64_t count_m = 0;
-  GemmPlan plan;
+  OperationPlan plan;
 };
 
 Result<std::vector<DistinctKernel>> distinct_kernels(GemmProblem problem,
                                                      const PlanRequest& request,
-                                                     const Range& range) {
+                                                     const MRange& range) {
   std::map<std::string, size_t> seen;
   std::vector<DistinctKernel> kernels;
   for (int64_t m = range.first; m <= range.last; ++m) {
@@ -77,7 +51,7 @@ Result<std::vector<DistinctKernel>> distinct_kernels(GemmProblem problem,
       ++kernels.back().count_m;
       continue;
     }
-    JITGEMM_ASSIGN(GemmPlan plan, plan_gemm(problem, request));
+    JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem, request));
     const auto [entry, is_new] = seen.emplace(kernel_identity(plan), kernels.size());
     if (is_new) kernels.push_back({m, m, 0, std::move(plan)});
     kernels[entry->second].last_m = m;
@@ -93,7 +67,7 @@ Result<std::vector<DistinctKernel>> distinct_kernels(GemmProblem problem,
 
 Status plan_range(const PlanFlags& flags, GemmProblem problem, const PlanRequest& request,
                   const Cli& cli) {
-  JITGEMM_ASSIGN(const Range range, parse_range(flags.m_range));
+  JITGEMM_ASSIGN(const MRange range, flags.problem.m_range());
   Json json = document("plan");
   static constexpr const char* kNames[] = {"exact", "class", "any"};
   for (const MPolicy policy : {MPolicy::kExact, MPolicy::kClass, MPolicy::kAny}) {
@@ -114,17 +88,17 @@ Status plan_range(const PlanFlags& flags, GemmProblem problem, const PlanRequest
     Json list = Json::array();
     if (!cli.flags.json) fmt::print("{}: {} kernels\n", name, kernels.size());
     for (const DistinctKernel& kernel : kernels) {
+      const GemmPlan& product = kernel.plan.product();
       list.push_back({
-          {"first_m", kernel.first_m      },
-          {"last_m",  kernel.last_m       },
-          {"plan",    to_json(kernel.plan)}
+          {"first_m", kernel.first_m  },
+          {"last_m",  kernel.last_m   },
+          {"plan",    to_json(product)}
       });
       if (!cli.flags.json) {
         fmt::print("  m {} to {}: {}, tile {} x {} x {}, {} stages, split-k {}; {}\n",
-                   kernel.first_m, kernel.last_m, kernel_family_info(kernel.plan.family).name,
-                   kernel.plan.tile_m, kernel.plan.tile_n, kernel.plan.tile_k, kernel.plan.stages,
-                   kernel.plan.split_k,
-                   kernel.plan.reasons.empty() ? "" : kernel.plan.reasons.front());
+                   kernel.first_m, kernel.last_m, kernel_family_info(product.family).name,
+                   product.tile_m, product.tile_n, product.tile_k, product.stages, product.split_k,
+                   product.reasons.empty() ? "" : product.reasons.front());
       }
     }
     json[name] = {
@@ -140,25 +114,19 @@ Status plan(const PlanFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(const GemmProblem problem, flags.problem.problem(Arch::kSm90a));
   JITGEMM_ASSIGN(const PlanOverrides overrides, flags.problem.overrides());
   const PlanRequest request{flags.sm_count, overrides};
-  if (!flags.m_range.empty()) return plan_range(flags, problem, request, cli);
-  JITGEMM_ASSIGN(const GemmPlan made, plan_gemm(problem, request));
+  if (flags.problem.m.find("..") != std::string::npos) {
+    return plan_range(flags, problem, request, cli);
+  }
+  JITGEMM_ASSIGN(const OperationPlan made, plan_operation(problem, request));
   const int sm_count =
       flags.sm_count > 0 ? flags.sm_count : arch_info(problem.arch).default_sm_count;
-  const LaunchGeometry geometry = launch_geometry(made, std::max<int64_t>(problem.m, 1), sm_count);
   if (cli.flags.json) {
     Json json = document("plan");
-    json["plan"] = to_json(made);
-    json["launches"] = {
-        {{"kernel", kernel_family_info(made.family).name},
-         {"grid", {geometry.grid.x, geometry.grid.y, geometry.grid.z}},
-         {"block", {geometry.block.x, geometry.block.y, geometry.block.z}},
-         {"cluster", {geometry.cluster.x, geometry.cluster.y, geometry.cluster.z}}}
-    };
+    json["plan"] = to_json(made.product());
+    json.update(to_json(made, sm_count));
     print(json);
   } else {
-    fmt::print("problem    {}\n{}", to_string(problem), to_string(made));
-    fmt::print("launch 1   grid {} x {} x {}, block {}, on {} SMs\n", geometry.grid.x,
-               geometry.grid.y, geometry.grid.z, geometry.block.x, sm_count);
+    fmt::print("{}", to_string(made, sm_count));
   }
   return ok_status();
 }
@@ -168,9 +136,9 @@ Status plan(const PlanFlags& flags, Cli& cli) {
 void add_plan_command(CLI::App& app, Cli& cli) {
   CLI::App* command = app.add_subcommand("plan", "Show which kernel a problem gets, and why");
   auto flags = std::make_shared<PlanFlags>();
-  flags->problem.add_to(*command);
-  command->add_option("--m-range", flags->m_range,
-                      "A..B: the distinct kernels that a range of m needs");
+  flags->problem.takes_m_range = true;
+  flags->problem.add_to(*command,
+                        "Rows of a and of the output; A..B: the distinct kernels of a range");
   command->add_option("--sm-count", flags->sm_count,
                       "SMs to plan for (default: the arch's usual part)");
   command->callback([flags, &cli] { cli.finish(plan(*flags, cli)); });

@@ -26,7 +26,7 @@ struct PrewarmFlags {
 
 struct Work {
   std::string name;
-  GemmPlan plan;
+  LaunchPlan plan;
 };
 
 // Every m whose plan may differ: the ends of classes under MPolicy::kClass, one for kAny, each m
@@ -70,11 +70,13 @@ Result<std::vector<Work>> collect(const PrewarmFlags& flags, KernelBuilder& buil
         problem.arch = arch;
         for (const int64_t m : planned_ms(entry)) {
           problem.m = m;
-          JITGEMM_ASSIGN(GemmPlan plan, plan_gemm(problem));
-          JITGEMM_ASSIGN(const KernelSource source, builder.source(plan));
-          if (!seen.insert(source.target + source.text).second) continue;
-          work.push_back(
-              {fmt::format("{} {}", entry.name, arch_info(arch).target), std::move(plan)});
+          JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem));
+          for (LaunchPlan& launch : plan.launches) {
+            JITGEMM_ASSIGN(const KernelSource source, builder.source(launch));
+            if (!seen.insert(source.target + source.text).second) continue;
+            work.push_back(
+                {fmt::format("{} {}", entry.name, arch_info(arch).target), std::move(launch)});
+          }
         }
       }
     }

@@ -26,8 +26,8 @@ Result<Device*> choose_device(Context& context, const RunFlags& flags) {
 }
 
 // Takes what a file says of the problem; a flag that was given and contradicts it is an error.
-Status apply_file(const CLI::App& command, const BlockScaledTensors& tensors,
-                  GemmProblem& problem) {
+// An a of F32, BF16 or F16 is the operation's to quantise, and has no scales.
+Status apply_file(const CLI::App& command, BlockScaledTensors& tensors, GemmProblem& problem) {
   const auto take = [&](const char* flag, auto& field, int64_t value) -> Status {
     if (command.count(flag) > 0 && static_cast<int64_t>(field) != value) {
       return invalid_argument(fmt::format("{}: {} contradicts the input file, which says {}", flag,
@@ -36,19 +36,23 @@ Status apply_file(const CLI::App& command, const BlockScaledTensors& tensors,
     field = static_cast<std::remove_reference_t<decltype(field)>>(value);
     return ok_status();
   };
-  for (const HostTensor* tensor : {&tensors.a, &tensors.b, &tensors.a_scales, &tensors.b_scales}) {
+  const bool quantize = !tensors.a_source.bytes.empty();
+  const HostTensor& a = quantize ? tensors.a_source : tensors.a;
+  std::vector<const HostTensor*> given = {&a, &tensors.b, &tensors.b_scales};
+  if (!quantize) given.push_back(&tensors.a_scales);
+  for (const HostTensor* tensor : given) {
     if (tensor->shape.size() != 2) {
       return invalid_argument(
           fmt::format("{}: expected two dimensions, found {}", tensor->name, tensor->shape.size()));
     }
   }
-  JITGEMM_TRY(take("--m", problem.m, tensors.a.shape[0]));
-  JITGEMM_TRY(take("--k", problem.k, tensors.a.shape[1]));
+  JITGEMM_TRY(take("--m", problem.m, a.shape[0]));
+  JITGEMM_TRY(take("--k", problem.k, a.shape[1]));
   JITGEMM_TRY(take("--n", problem.n, tensors.b.shape[0]));
-  JITGEMM_TRY(take("--a-dtype", problem.a_dtype, static_cast<int64_t>(tensors.a.dtype)));
+  JITGEMM_TRY(take("--a-dtype", problem.a_dtype, static_cast<int64_t>(a.dtype)));
   JITGEMM_TRY(take("--b-dtype", problem.b_dtype, static_cast<int64_t>(tensors.b.dtype)));
   JITGEMM_TRY(
-      take("--scale-dtype", problem.scale_dtype, static_cast<int64_t>(tensors.a_scales.dtype)));
+      take("--scale-dtype", problem.scale_dtype, static_cast<int64_t>(tensors.b_scales.dtype)));
   JITGEMM_TRY(validate(problem));
   const auto expect = [](const HostTensor& tensor, int64_t rows, int64_t columns,
                          const char* meaning) -> Status {
@@ -57,13 +61,14 @@ Status apply_file(const CLI::App& command, const BlockScaledTensors& tensors,
                                         rows, columns, meaning, tensor.shape[0], tensor.shape[1]));
   };
   JITGEMM_TRY(expect(tensors.b, problem.n, problem.k, "[n, k]"));
-  JITGEMM_TRY(expect(tensors.a_scales, problem.m, problem.k_blocks(), "[m, ceil(k / group_k)]"));
   JITGEMM_TRY(expect(tensors.b_scales, problem.n_blocks(), problem.k_blocks(),
                      "[ceil(n / group_n), ceil(k / group_k)]"));
-  if (tensors.b_scales.dtype != problem.scale_dtype) {
-    return invalid_argument(fmt::format("b_scales: expected {} like a_scales, found {}",
+  if (quantize) return quantize_source(problem, tensors);
+  JITGEMM_TRY(expect(tensors.a_scales, problem.m, problem.k_blocks(), "[m, ceil(k / group_k)]"));
+  if (tensors.a_scales.dtype != problem.scale_dtype) {
+    return invalid_argument(fmt::format("a_scales: expected {} like b_scales, found {}",
                                         dtype_info(problem.scale_dtype).name,
-                                        dtype_info(tensors.b_scales.dtype).name));
+                                        dtype_info(tensors.a_scales.dtype).name));
   }
   return ok_status();
 }
@@ -71,10 +76,15 @@ Status apply_file(const CLI::App& command, const BlockScaledTensors& tensors,
 Result<BlockScaledTensors> read_inputs(const std::string& path) {
   JITGEMM_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(path));
   BlockScaledTensors tensors;
-  JITGEMM_ASSIGN(tensors.a, file.load("a"));
+  JITGEMM_ASSIGN(HostTensor a, file.load("a"));
   JITGEMM_ASSIGN(tensors.b, file.load("b"));
-  JITGEMM_ASSIGN(tensors.a_scales, file.load("a_scales"));
   JITGEMM_ASSIGN(tensors.b_scales, file.load("b_scales"));
+  if (is_quantizable(a.dtype)) {
+    tensors.a_source = std::move(a);
+  } else {
+    tensors.a = std::move(a);
+    JITGEMM_ASSIGN(tensors.a_scales, file.load("a_scales"));
+  }
   return tensors;
 }
 
@@ -83,6 +93,7 @@ void report(const GemmCaseResult& result, const Cli& cli) {
     Json json = document("run");
     json["device"] = result.device;
     json["plan"] = to_json(result.plan);
+    json["operation"] = to_json(result.operation, result.sm_count);
     json["image"] = to_json(result.image);
     json["from_cache"] = result.from_cache;
     json["prepare_ms"] = result.prepare_ms;
@@ -99,8 +110,7 @@ void report(const GemmCaseResult& result, const Cli& cli) {
     print(json);
     return;
   }
-  fmt::print("problem    {}\ndevice     {}\n{}", to_string(result.plan.problem), result.device,
-             to_string(result.plan));
+  fmt::print("device     {}\n{}", result.device, to_string(result.operation, result.sm_count));
   fmt::print("image      {} registers, {} bytes spilled; {} in {:.1f} ms\n", result.image.registers,
              result.image.spill_bytes, result.from_cache ? "from the cache" : "compiled",
              result.prepare_ms);
@@ -119,7 +129,7 @@ void report(const GemmCaseResult& result, const Cli& cli) {
 
 Status run(const CLI::App& command, const RunFlags& flags, Cli& cli) {
   ContextOptions options = cli.flags.context;
-  options.numerics = flags.numerics;
+  options.sim_numerics = flags.numerics;
   options.sim_seed = flags.sim_seed;
   JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(options));
   JITGEMM_ASSIGN(Device* const device, choose_device(*context, flags));
@@ -179,7 +189,8 @@ void add_run_command(CLI::App& app, Cli& cli) {
                    "Rows of groups: even, skewed or one_group (grouped products)")
       ->capture_default_str();
   command->add_option("--input", flags->input,
-                      "Read a, b, a_scales and b_scales from this safetensors file");
+                      "Read a, b, a_scales (unless a is to be quantised) and b_scales from this "
+                      "safetensors file");
   command->add_option("--output", flags->output, "Write out to this safetensors file");
   command->add_flag("--no-verify", flags->no_verify, "Skip the comparison with float64");
   command->add_flag("--checksums", flags->checksums,

@@ -11,14 +11,16 @@ namespace {
 struct SourceFlags {
   ProblemFlags problem;
   bool whole = false;
+  int launch = 0;  // 0: the last
 };
 
 Status source(const SourceFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
   JITGEMM_ASSIGN(const GemmProblem problem, flags.problem.problem(Arch::kSm90a));
   JITGEMM_ASSIGN(const PlanOverrides overrides, flags.problem.overrides());
-  JITGEMM_ASSIGN(const GemmPlan plan, plan_gemm(problem, {0, overrides}));
-  JITGEMM_ASSIGN(const KernelSource made, context->builder().source(plan));
+  JITGEMM_ASSIGN(const OperationPlan plan, plan_operation(problem, {0, overrides}));
+  JITGEMM_ASSIGN(const LaunchPlan* const launch, choose_launch(plan, flags.launch));
+  JITGEMM_ASSIGN(const KernelSource made, context->builder().source(*launch));
   if (cli.flags.json) {
     Json json = document("source");
     json["target"] = made.target;
@@ -52,6 +54,7 @@ void add_source_command(CLI::App& app, Cli& cli) {
   CLI::App* command = app.add_subcommand("source", "Show the specialised source of a problem");
   auto flags = std::make_shared<SourceFlags>();
   flags->problem.add_to(*command);
+  add_launch_option(*command, flags->launch);
   command->add_flag("--whole", flags->whole, "Append the template and its headers");
   command->callback([flags, &cli] { cli.finish(source(*flags, cli)); });
 }

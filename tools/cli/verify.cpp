@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "json.h"
 #include "problem/manifest.h"
+#include "selftest/device_inputs.h"
 #include "selftest/gemm_case.h"
 
 #include <fmt/format.h>
@@ -23,6 +24,7 @@ struct VerifyFlags {
   std::string data;
   int64_t max_macs = 0;
   int repeat = 5;
+  bool compile_only = false;
 };
 
 struct Shape {
@@ -62,6 +64,22 @@ Result<std::vector<Shape>> suite_shapes(const VerifyFlags& flags) {
   return shapes;
 }
 
+Result<DType> out_dtype(const std::string& name) {
+  if (const std::optional<DType> out = parse_dtype(name)) return *out;
+  return invalid_argument(fmt::format("--out-dtype: '{}' is not a dtype", name));
+}
+
+// What the case needs, into the cache: for a machine without a compiler. The kernels that draw
+// inputs on a GPU come along.
+Status compile_case(Context& context, const Device& device, const GemmProblem& problem) {
+  JITGEMM_ASSIGN(const OperationPlan plan,
+                 plan_operation(problem, {device.info().plan_sm_count, {}}));
+  for (const LaunchPlan& launch : plan.launches) {
+    JITGEMM_ASSIGN(const BuiltKernel built, context.builder().build(launch, BuildMode::kCached));
+  }
+  return compile_drawing(context, problem);
+}
+
 Status verify(const VerifyFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
   std::optional<Arch> arch;
@@ -92,11 +110,18 @@ Status verify(const VerifyFlags& flags, Cli& cli) {
     problem.m = shape.m;
     problem.n = shape.n;
     problem.k = shape.k;
-    JITGEMM_ASSIGN(const BlockScaledTensors tensors, make_block_scaled_tensors(problem, *kind, 1));
+    if (flags.compile_only) {
+      for (const std::string& name : flags.out_dtypes) {
+        JITGEMM_ASSIGN(problem.out_dtype, out_dtype(name));
+        JITGEMM_TRY(compile_case(*context, *device, problem));
+        ++ran;
+      }
+      continue;
+    }
+    JITGEMM_ASSIGN(const BlockScaledTensors tensors,
+                   make_tensors_for(*context, *device, problem, *kind, 1));
     for (const std::string& name : flags.out_dtypes) {
-      const std::optional<DType> out = parse_dtype(name);
-      if (!out) return invalid_argument(fmt::format("--out-dtype: '{}' is not a dtype", name));
-      problem.out_dtype = *out;
+      JITGEMM_ASSIGN(problem.out_dtype, out_dtype(name));
       GemmCaseOptions options;
       options.sampled_lines = 128;
       options.checksums = true;
@@ -143,7 +168,8 @@ Status verify(const VerifyFlags& flags, Cli& cli) {
   if (cli.flags.json) {
     print(json);
   } else {
-    fmt::print("{} passed, {} failed\n", ran - failed, failed);
+    fmt::print("{} {}, {} failed\n", ran - failed, flags.compile_only ? "compiled" : "passed",
+               failed);
   }
   if (failed > 0) cli.exit_code = kExitFailed;
   return ok_status();
@@ -168,6 +194,8 @@ void add_verify_command(CLI::App& app, Cli& cli) {
                       "Drawn inputs (default: uniform for grid, seed for manifest)");
   command->add_option("--max-macs", flags->max_macs,
                       "Skip shapes with more multiply-adds than this");
+  command->add_flag("--compile-only", flags->compile_only,
+                    "Only compile what the suite needs into the cache");
   command->add_option("--repeat", flags->repeat, "Timed launches on a GPU")->capture_default_str();
   command->callback([flags, &cli] {
     const Status status = verify(*flags, cli);

@@ -3,16 +3,19 @@
 #pragma once
 
 struct Spec {
-  static constexpr int kM = 64;
-  static constexpr int kN = 512;
-  static constexpr int kK = 512;
-  static constexpr int kGroupN = 128;
-  static constexpr int kGroupK = 128;
-  static constexpr int kTypeA = 0;
-  static constexpr int kTypeB = 0;
-  static constexpr int kScaleType = 0;
-  static constexpr int kOut = 0;
-  static constexpr int kTileM = 4;
-  static constexpr int kTileN = 32;
-  static constexpr int kThreads = 128;
+  enum : int {
+    kArch = 90,
+    kM = 64,
+    kN = 512,
+    kK = 512,
+    kGroupN = 128,
+    kGroupK = 128,
+    kTypeA = 0,
+    kTypeB = 0,
+    kScaleType = 0,
+    kOut = 0,
+    kTileM = 4,
+    kTileN = 32,
+    kThreads = 128,
+  };
 };

@@ -3,39 +3,41 @@
 #pragma once
 
 struct Spec {
-  static constexpr int kArch = 90;
-  static constexpr int kM = 4096;
-  static constexpr int kN = 4096;
-  static constexpr int kK = 4096;
-  static constexpr int kGroupN = 128;
-  static constexpr int kGroupK = 128;
-  static constexpr int kTypeA = 0;
-  static constexpr int kTypeB = 0;
-  static constexpr int kScaleType = 0;
-  static constexpr int kOut = 1;
-  static constexpr int kTileM = 256;
-  static constexpr int kTileN = 128;
-  static constexpr int kTileK = 128;
-  static constexpr int kStages = 4;
-  static constexpr int kThreads = 384;
-  static constexpr int kFeedA = 0;
-  static constexpr int kFeedB = 0;
-  static constexpr int kStore = 0;
-  static constexpr int kCluster = 2;
-  static constexpr int kSplitK = 1;
-  static constexpr int kSharedBytes = 204928;
-  static constexpr int kSwap = 0;
-  static constexpr int kWarpgroupRows = 2;
-  static constexpr int kWarpgroupColumns = 1;
-  static constexpr int kShare = 2;
-  static constexpr int kWalkColumns = 16;
-  static constexpr int kStoreVector = 1;
-  static constexpr int kScaled = 1;
-  static constexpr int kPackedA = 0;
-  static constexpr int kPackedB = 0;
-  static constexpr int kGroupLayout = 0;
-  static constexpr int kGroups = 0;
-  static constexpr int kRowAlignment = 1;
-  static constexpr int kZeroUngrouped = 0;
-  static constexpr int kCountInvalid = 0;
+  enum : int {
+    kArch = 90,
+    kM = 4096,
+    kN = 4096,
+    kK = 4096,
+    kGroupN = 128,
+    kGroupK = 128,
+    kTypeA = 0,
+    kTypeB = 0,
+    kScaleType = 0,
+    kOut = 1,
+    kTileM = 256,
+    kTileN = 128,
+    kTileK = 128,
+    kStages = 4,
+    kThreads = 384,
+    kFeedA = 0,
+    kFeedB = 0,
+    kStore = 0,
+    kCluster = 2,
+    kSplitK = 1,
+    kSharedBytes = 204928,
+    kSwap = 0,
+    kWarpgroupRows = 2,
+    kWarpgroupColumns = 1,
+    kShare = 2,
+    kWalkColumns = 16,
+    kStoreVector = 1,
+    kScaled = 1,
+    kPackedA = 0,
+    kPackedB = 0,
+    kGroupLayout = 0,
+    kGroups = 0,
+    kRowAlignment = 1,
+    kZeroUngrouped = 0,
+    kCountInvalid = 0,
+  };
 };

@@ -557,8 +557,10 @@ FAKE_CUDA_API Result cuMemsetD8_v2(unsigned long long destination, unsigned char
 
 FAKE_CUDA_API Result cuPointerGetAttribute(void* value, int attribute, unsigned long long address) {
   ENTER_WITH_CONTEXT(cuPointerGetAttribute);
-  if (attribute != 9 || address == 0) return kInvalidValue;  // DEVICE_ORDINAL
-  *static_cast<int*>(value) = current_context()->device;
+  // Only DEVICE_ORDINAL. High addresses are the host's; those from 0x66000000 another device's.
+  if (attribute != 9 || address == 0 || address >= 0x550000000000) return kInvalidValue;
+  const bool other = address >> 24 == 0x66;
+  *static_cast<int*>(value) = current_context()->device + (other ? 1 : 0);
   return kSuccess;
 }
 

@@ -21,7 +21,7 @@ TEST(GemmOperation, WorkspaceThatIsMissingMisalignedOrSmallIsRefused) {
   plan.tile_n = 64;
   plan.threads = 128;
   plan.workspace_bytes = 4096;
-  const GemmOperation operation(plan, std::make_shared<NoKernel>(), device);
+  const GemmOperation operation({plan.problem, {plan}}, {std::make_shared<NoKernel>()}, device);
   const struct {
     uint64_t address;
     uint64_t bytes;
@@ -42,6 +42,40 @@ TEST(GemmOperation, WorkspaceThatIsMissingMisalignedOrSmallIsRefused) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(status.message(), row.message);
   }
+}
+
+TEST(GemmOperation, QuantisingChecksItsWorkspaceForTheLaunchsM) {
+  SimDevice device(Arch::kSm90a, {});
+  GemmProblem problem;
+  problem.m = 100;
+  problem.n = 64;
+  problem.k = 200;
+  problem.a_dtype = DType::kBF16;
+  problem.m_policy = MPolicy::kClass;
+  const Result<OperationPlan> plan = plan_operation(problem);
+  ASSERT_TRUE(plan) << plan.error().to_string();
+  const auto kernel = std::make_shared<NoKernel>();
+  const GemmOperation operation(*plan, {kernel, kernel}, device);
+  // Codes in rows of 208 bytes, to the next multiple of 256, then two fp32 scales a row.
+  EXPECT_EQ(operation.workspace_bytes(100), 20992U + 800U);
+  EXPECT_EQ(operation.workspace_bytes(1), 256U + 8U);
+  EXPECT_EQ(operation.workspace_bytes(0), 0U);
+
+  GemmArguments arguments;
+  arguments.a = arguments.b = arguments.b_scales = arguments.out = 0x10000;
+  arguments.m = 200;
+  arguments.workspace = 0x20000;
+  arguments.workspace_bytes = operation.workspace_bytes(100);
+  Status status = operation.launch(arguments, nullptr);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "workspace_bytes: expected at least 43328, found 21792");
+
+  arguments.m = 100;
+  arguments.a_scales = 0x30000;
+  status = operation.launch(arguments, nullptr);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "a_scales: expected NULL, since the operation makes them, found 0x30000");
 }
 
 }  // namespace

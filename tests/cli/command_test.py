@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the jitgemm command and looks at its output, its JSON and its exit codes: command_test.py JITGEMM"""
+
+import json
+import os
+import pathlib
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+JITGEMM = None
+OPERATION = "block_scaled_mm"
+
+
+def run(*arguments, path=None):
+    environment = dict(os.environ)
+    if path is not None:
+        environment["PATH"] = path
+    return subprocess.run([JITGEMM, *arguments], capture_output=True, text=True, env=environment)
+
+
+def run_json(*arguments):
+    done = run("--json", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+class Plan(unittest.TestCase):
+    def test_lists_both_launches_of_an_operation_that_quantises(self):
+        document = run_json("plan", OPERATION, "--a-dtype", "bf16", "-m", "128", "-n", "256", "-k", "512")
+        self.assertEqual([launch["kernel"] for launch in document["launches"]], ["quantize_rows", "sm90"])
+        self.assertEqual(document["workspace_bytes"], 128 * 512 + 128 * 4 * 4)
+        self.assertEqual(document["workspace_alignment"], 256)
+        self.assertEqual(document["plan"]["problem"]["a_dtype"], "F8_E4M3")
+        text = run("plan", OPERATION, "--a-dtype", "bf16", "-m", "128", "-n", "256", "-k", "512").stdout
+        for part in ("launch 1", "quantize_rows", "launch 2", "workspace  67584 bytes"):
+            self.assertIn(part, text)
+
+    def test_m_takes_a_range(self):
+        for flag in ("-m", "--m"):
+            document = run_json("plan", OPERATION, flag, "1..16384", "-n", "2112", "-k", "7168")
+            self.assertEqual(document["exact"]["kernels"], 16384)
+            self.assertLessEqual(document["class"]["kernels"], 32)
+            self.assertEqual(document["any"]["kernels"], 1)
+
+    def test_range_that_is_none_is_named(self):
+        for text in ("0..4", "5..4", "1..", "x"):
+            done = run("plan", OPERATION, "--m", text)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--m: expected", done.stderr)
+
+    def test_range_is_for_plan_alone(self):
+        done = run("source", OPERATION, "--m", "1..4")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--m: a range is for plan", done.stderr)
+
+
+class Source(unittest.TestCase):
+    def test_shows_the_launch_that_is_asked_for(self):
+        arguments = ("source", OPERATION, "--a-dtype", "f16", "-m", "8", "-k", "256")
+        self.assertIn('#include "gemm_sm90.cu"', run(*arguments).stdout)
+        self.assertIn('#include "quantize_rows.cu"', run(*arguments, "--launch", "1").stdout)
+        done = run(*arguments, "--launch", "3")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--launch: expected 1 to 2, found 3", done.stderr)
+
+
+class Compile(unittest.TestCase):
+    arguments = ("compile", OPERATION, "--cached", "-m", "8", "-n", "64", "-k", "128", "--a-dtype", "bf16")
+
+    def test_says_what_the_compiler_made_of_each_launch(self):
+        document = run_json(*self.arguments)
+        self.assertEqual([kernel["kernel"] for kernel in document["kernels"]], ["quantize_rows", "sm90_swap"])
+        for kernel in document["kernels"]:
+            self.assertGreater(kernel["image"]["registers"], 0)
+            self.assertEqual(kernel["image"]["spill_bytes"], 0)
+        self.assertGreater(document["image"]["shared_bytes"], 0)
+
+    def test_sass_is_that_of_a_disassembler_on_the_path(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tool = pathlib.Path(folder, "nvdisasm")
+            tool.write_text("#!/bin/sh\nhead -c 4 \"$2\" | tail -c 3\n"
+                            "echo '        /*0000*/ MOV R1, c[0x0][0x28] ; /* 0x00000a0000017a02 */'\n"
+                            "echo '        /*0010*/ EXIT ; /* 0x000000000000794d */'\n")
+            tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+            target = pathlib.Path(folder, "kernel.sass")
+            path = folder + ":" + os.environ["PATH"]
+            done = run(*self.arguments, "--sass", str(target), path=path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("sass       2 instructions, by " + str(tool), done.stdout)
+            self.assertTrue(target.read_text().startswith("ELF"), "it was given the cubin")
+
+    def test_a_missing_disassembler_is_said(self):
+        if any(pathlib.Path(folder, name).exists()
+               for folder in ("/usr/local/cuda/bin", "/usr/local/cuda-13/bin", "/usr/local/cuda-12/bin", "/opt/cuda/bin")
+               for name in ("nvdisasm", "cuobjdump")):
+            return  # the toolkit of this machine has one
+        done = run(*self.arguments, path="/nonexistent")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("sass       no disassembler found", done.stdout)
+        done = run(*self.arguments, "--sass", "/dev/null", path="/nonexistent")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no disassembler found", done.stderr)
+
+
+def write_safetensors(path, tensors):
+    """tensors: name -> (dtype, shape, bytes)"""
+    header, data = {}, b""
+    for name, (dtype, shape, content) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+class Run(unittest.TestCase):
+    def test_quantises_a_on_both_archs(self):
+        for arch in ("sm_90a", "sm_100a"):
+            document = run_json("run", OPERATION, "--device", "sim", "--arch", arch, "--a-dtype", "f32", "--data",
+                                "integers", "--out-dtype", "f32", "-m", "20", "-n", "64", "-k", "256")
+            self.assertTrue(document["passed"], document["verdict"])
+            self.assertEqual(len(document["operation"]["launches"]), 2)
+
+    def test_a_file_whose_a_is_f32_needs_no_a_scales(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source = str(pathlib.Path(folder, "in.safetensors"))
+            values = [((i * 37) % 101 - 50) / 16 for i in range(5 * 128)]
+            write_safetensors(source, {
+                "a": ("F32", [5, 128], struct.pack("<640f", *values)),
+                "b": ("F8_E4M3", [16, 128], bytes([0x38] * 16 * 128)),
+                "b_scales": ("F32", [1, 1], struct.pack("<f", 0.5)),
+            })
+            done = run("--json", "run", OPERATION, "--device", "sim", "--input", source)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            document = json.loads(done.stdout)
+            self.assertTrue(document["passed"], document["verdict"])
+            self.assertEqual(document["operation"]["problem"]["a_dtype"], "F32")
+
+    def test_missing_driver_is_code_5(self):
+        environment = dict(os.environ, JITGEMM_DRIVER="/nonexistent/libcuda.so.1")
+        done = subprocess.run([JITGEMM, "run", OPERATION, "--device", "cuda:0"], capture_output=True, text=True,
+                              env=environment)
+        self.assertEqual(done.returncode, 5)
+        self.assertIn("NO_DRIVER", done.stderr)
+
+
+if __name__ == "__main__":
+    JITGEMM = sys.argv.pop(1)
+    unittest.main()
