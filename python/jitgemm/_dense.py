@@ -119,7 +119,7 @@ def _run(
     if m == 0:
         return out
     operation = device.operation(_runtime.DENSE, problem, stream)
-    workspace = _launch.Workspace(device, operation)
+    workspace = _launch.Workspace(device, operation, m)
     arguments = _abi.GemmArguments(
         struct_size=ctypes.sizeof(_abi.GemmArguments),
         m=m,

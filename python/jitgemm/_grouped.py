@@ -146,7 +146,7 @@ def _run(
     if m == 0:
         return out
     operation = device.operation(_runtime.GROUPED, problem, stream)
-    workspace = _launch.Workspace(device, operation)
+    workspace = _launch.Workspace(device, operation, m)
     arguments = _abi.GroupedGemmArguments(
         struct_size=ctypes.sizeof(_abi.GroupedGemmArguments),
         m=m,

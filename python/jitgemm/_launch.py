@@ -33,8 +33,8 @@ def new_output(like: Any, shape: tuple[int, ...], code: int) -> Any:
 class Workspace:
     """Memory for one launch; empty for most kernels."""
 
-    def __init__(self, device: _runtime.Device, operation: _runtime.Operation) -> None:
-        self.bytes, _ = operation.workspace()
+    def __init__(self, device: _runtime.Device, operation: _runtime.Operation, m: int) -> None:
+        self.bytes, _ = operation.workspace(m)
         self.address = 0
         self._handle: _runtime._Handle | None = None
         if self.bytes:

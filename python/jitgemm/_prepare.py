@@ -27,7 +27,7 @@ def plan(problem: Problem, arch: str = "sm_90a") -> str:
 
     Args:
         problem: what is to be computed.
-        arch: ``"sm_90a"``, ``"sm_100a"`` or ``"sm_103a"``.
+        arch: ``"sm_90a"``, ``"sm_100a"``, ``"sm_100f"``, ``"sm_103a"`` or ``"sm_103f"``.
 
     Raises:
         InvalidArgument, Unsupported: as a call with that problem would.
@@ -111,7 +111,10 @@ def _is_integer(value: Any) -> bool:
 
 def _field(where: str, name: str, value: Any, grouped: bool) -> Any:
     """One field of an entry, checked."""
-    if name in _INTEGERS or (grouped and name in _GROUPED_INTEGERS):
+    if name == "a_code_dtype" and not grouped:
+        if value not in _DTYPE_NAMES:
+            raise _corrupt(where, f"{name}: expected one of {', '.join(sorted(_DTYPE_NAMES))}, found {value!r}")
+    elif name in _INTEGERS or (grouped and name in _GROUPED_INTEGERS):
         if not _is_integer(value):
             raise _corrupt(where, f"{name}: expected an integer, found {value!r}")
     elif name in _TEXTS or (grouped and name == "layout"):

@@ -93,6 +93,7 @@ class GemmProblem:
         a_scale_ld, b_scale_ld: distances between rows (column-major: columns) of scales; 0 is dense.
         alignment: bytes that the addresses of a, b and out are multiples of.
         batch_invariant: a row's bits depend neither on m nor on other rows.
+        a_code_dtype: what an a that is quantised becomes; None is ``"float8_e4m3fn"``.
     """
 
     m: int
@@ -115,6 +116,7 @@ class GemmProblem:
     b_scale_ld: int = 0
     alignment: int = 16
     batch_invariant: bool = False
+    a_code_dtype: Any = None
 
     kind = _runtime.DENSE
 

@@ -159,10 +159,13 @@ class Operation:
         self.device = device.name
         self.arch = device.arch
 
-    def workspace(self) -> tuple[int, int]:
-        """Bytes of workspace that a launch needs, and their alignment. Calls allocate it themselves."""
+    def workspace(self, m: int) -> tuple[int, int]:
+        """Bytes of workspace that a launch with m rows needs, and their alignment. Calls allocate it
+        themselves."""
         size, alignment = ctypes.c_uint64(), ctypes.c_uint64()
-        _abi.check(_abi.lib.jitgemm_operation_workspace(self.handle, ctypes.byref(size), ctypes.byref(alignment)))
+        _abi.check(
+            _abi.lib.jitgemm_operation_workspace_for(self.handle, m, ctypes.byref(size), ctypes.byref(alignment))
+        )
         return size.value, alignment.value
 
     @property
@@ -285,7 +288,7 @@ def simulator(
     ...     out = jitgemm.block_scaled_mm(a, b, a_scales, b_scales)
 
     Args:
-        arch: ``"sm_90a"``, ``"sm_100a"`` or ``"sm_103a"``.
+        arch: ``"sm_90a"``, ``"sm_100a"``, ``"sm_100f"``, ``"sm_103a"`` or ``"sm_103f"``.
         numerics: ``"auto"``, ``"exact"``, ``"hopper"`` or ``"blackwell"``.
         seed: schedule of warps and of asynchronous work; 0 finishes that as late as is legal.
         threads: host threads; 0 is one a core.

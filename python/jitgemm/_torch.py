@@ -49,7 +49,7 @@ class _Ready:
     def __init__(self, operation: _runtime.Operation | None, m: int, shape: tuple[int, ...], code: int) -> None:
         self.operation = operation
         self.handle = 0 if operation is None else operation.handle
-        self.workspace, self.alignment = (0, 1) if operation is None else operation.workspace()
+        self.workspace, self.alignment = (0, 1) if operation is None else operation.workspace(m)
         self.m = m
         self.shape = shape
         self.dtype = _DTYPES[code]

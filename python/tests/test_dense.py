@@ -104,6 +104,20 @@ def test_powers_of_two_are_applied_by_the_tensor_core_as_floats_or_as_exponents(
     assert_close(run(as_bytes, "sm_100a"), p)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_an_a_that_is_not_fp8_is_quantised_first(rng: np.random.Generator, arch: str, dtype: Any) -> None:
+    p = draw(rng, 5, 136, 272)
+    p.a = rng.standard_normal(p.a.shape).astype(dtype)
+    codes, scales = jitgemm.per_token_cast_to_fp8(p.a)
+    quantised = dataclasses.replace(p, a=codes, a_scales=scales)
+    p.a_scales = None  # type: ignore[assignment]
+    out = run(p, arch, out_dtype="float32")
+    assert (out == run(quantised, arch, out_dtype="float32")).all()
+    assert_close(out, quantised)
+    for policy in ("class", "any"):
+        assert_close(run(p, arch, m_policy=policy), quantised)
+
+
 def test_no_rows_give_an_empty_array_without_a_kernel(rng: np.random.Generator) -> None:
     assert run(draw(rng, 0, 136, 272), "sm_90a").shape == (0, 136)
 
@@ -118,6 +132,7 @@ def changed(**changes: Any) -> Any:
         (changed(b=lambda b: b[:, :256]), {}, ValueError, r"b: expected shape \[n, k\] = \[136, 272\]"),
         (changed(a=lambda a: a[0]), {}, ValueError, r"a: expected shape \[m, k\], found \[272\]"),
         (changed(a=lambda a: a.astype(np.float32)), {}, ValueError, "a: expected dtype float8_e4m3fn or float8_e5m2"),
+        (changed(a_scales=lambda s: None), {}, ValueError, "a: expected dtype bfloat16 or float16 or float32"),
         (changed(a_scales=lambda s: s[:, :2]), {}, ValueError, r"a_scales: expected shape .* = \[5, 3\]"),
         (changed(b_scales=lambda s: s[:1]), {}, ValueError, r"b_scales: expected shape .* = \[2, 3\]"),
         (changed(a_scales=lambda s: s.astype(np.float16)), {}, ValueError, "a_scales: expected dtype float32"),

@@ -87,6 +87,20 @@ def test_torch_compile_sees_that_out_is_written(p: Product) -> None:
     assert torch.equal(result, out + 1)
 
 
+def test_an_a_that_is_not_fp8_is_quantised_first(p: Product) -> None:
+    torch._dynamo.reset()
+    _, b, _, b_scales = tensors(p)
+    a = torch.randn(5, 272, generator=torch.Generator().manual_seed(1))
+    codes, scales = jitgemm.per_token_cast_to_fp8(a)
+    expected = jitgemm.block_scaled_mm(codes, b, scales, b_scales)
+
+    def layer(x: Any) -> Any:
+        return jitgemm.block_scaled_mm(x, b, None, b_scales)
+
+    assert torch.equal(layer(a), expected)
+    assert torch.equal(torch.compile(layer, fullgraph=True, backend="aot_eager")(a), expected)
+
+
 def test_grouped_products_eager_compiled_and_counting(rng: np.random.Generator) -> None:
     torch._dynamo.reset()
     parts = [draw(rng, 6, 72, 272) for _ in range(2)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .. import _abi, _arrays, errors
+from .. import _arrays, errors
 from .._dense import block_scaled_mm
 from .._grouped import (
     batch_deepgemm_fp8_nt_groupwise,
@@ -151,14 +151,11 @@ def fp8_blockscale_gemm_sm90(
     """input [m, k] times weight [n, k] transposed, [m, n] of bfloat16 (default), float16 or float32.
 
     weight is FP8 with scales [ceil(n / 128), ceil(k / 128)] or [n, ceil(k / 128)]. input is FP8 with
-    scales [m, ceil(k / 128)], or of another dtype and without: then it is quantised first. A weight
-    that is not FP8 is unsupported: it would be quantised in each call; use per_block_cast_to_fp8 once."""
+    scales [m, ceil(k / 128)], or float32, bfloat16 or float16 without: then the operation quantises
+    it first. A weight that is not FP8 is unsupported: it would be quantised in each call; use
+    per_block_cast_to_fp8 once."""
     if weight_scale is None:
         raise errors.Unsupported("weight_scale: expected scales of an FP8 weight, found None")
     n = weight.shape[0]
     group_n = 128 if weight_scale.shape[0] == ceil_div(n, 128) else 1
-    if _arrays.dtype_code("input", input.dtype) in (_abi.F32, _abi.BF16, _abi.F16):
-        if input_scale is not None:
-            raise errors.InvalidArgument("input_scale: expected None for an input that is not FP8")
-        input, input_scale = per_token_cast_to_fp8(input)
     return block_scaled_mm(input, weight, input_scale, weight_scale, out, out_dtype, group_n, 128, m_policy="class")
