@@ -92,14 +92,10 @@ struct Mul {
                   kBf16, m);
   }
 };
-// What a tensor copy with NaN fill leaves outside of the tensor (5.5.3.3); fma.oob takes it for
-// zero (9.7.4.4).
-constexpr uint16_t kOutOfBoundsNan = 0x7fff;
 struct Fma {
   template <bool kBf16>
   static uint16_t apply(const ptx::Modifiers& m, uint16_t a, uint16_t b, uint16_t c) {
     using H = Half<kBf16>;
-    if (m.has(Flag::kOob) && (a == kOutOfBoundsNan || b == kOutOfBoundsNan)) return 0;
     return finish(H::narrow(product_sum_to_odd(H::widen(a), H::widen(b), H::widen(c))), kBf16, m);
   }
 };

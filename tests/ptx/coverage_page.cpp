@@ -68,7 +68,8 @@ Result<std::set<size_t>> forms_of(const Case& c, bool whole) {
 struct FormCases {
   std::map<std::string, size_t> by_file;  // how many cases
   size_t cases = 0, confirmed = 0, refused = 0, unknown = 0;
-  std::string trouble;  // the first case that differs or failed
+  std::string trouble;  // the first case that differs
+  std::string failure;  // the first case that could not be run to its end
 };
 
 std::string escaped(std::string_view text) {
@@ -90,6 +91,13 @@ std::string status_of(const ptx::FormRow& row, const FormCases& form) {
                : fmt::format("confirmed by {} of {}", form.confirmed, form.cases);
   }
   return form.refused == form.cases ? "not on sm_90a" : "not run on a GPU yet";
+}
+
+// Also where a driver compiles only when the kernel is asked for (the first records said "failed").
+bool refused_by_compiler(const Confirmation& record) {
+  return record.result == "refused" ||
+         (record.result == "failed" &&
+          record.message.find("CUDA_ERROR_INVALID_PTX") != std::string::npos);
 }
 
 }  // namespace
@@ -120,10 +128,11 @@ Result<std::string> coverage_page(const std::vector<Case>& cases, const Confirma
         sources.insert(fmt::format("{}, {}, commit {}, {}", r.gpu, r.driver, r.commit, r.date));
         if (r.result == "confirmed") {
           ++form.confirmed;
-        } else if (r.result == "refused") {
+        } else if (refused_by_compiler(r)) {
           ++form.refused;
-        } else if (form.trouble.empty()) {
-          form.trouble = escaped(fmt::format("{}: {}: {}", c.place(), r.result, r.message));
+        } else if (std::string& trouble = r.result == "differs" ? form.trouble : form.failure;
+                   trouble.empty()) {
+          trouble = escaped(fmt::format("{}: {}: {}", c.place(), r.result, r.message));
         }
       }
     }
@@ -133,7 +142,9 @@ Result<std::string> coverage_page(const std::vector<Case>& cases, const Confirma
   std::vector<std::string> tables(std::size(kChapters) + 1);
   for (size_t i = 0; i < forms.size(); ++i) {
     const ptx::FormRow& row = *table.form(i).row;
-    const FormCases& form = forms[i];
+    FormCases& form = forms[i];
+    // A case that fails says nothing against a form that another case confirms.
+    if (form.trouble.empty() && form.confirmed == 0) form.trouble = form.failure;
     const bool runs = row.unsupported[0] == '\0';
     simulated += runs ? 1 : 0;
     confirmed += runs && form.confirmed > 0 && form.trouble.empty() ? 1 : 0;
@@ -159,7 +170,9 @@ Result<std::string> coverage_page(const std::vector<Case>& cases, const Confirma
       "written by\n"
       "`tools/gpu_check` alone). A record whose case or PTX has changed since counts for nothing. "
       "*Not on sm_90a*\n"
-      "means that the driver's compiler refuses every case of the form for an H200.\n\n"
+      "means that the driver's compiler refuses every case of the form for an H200. A case that "
+      "fails is shown where no\n"
+      "other confirms the form.\n\n"
       "{} forms; {} simulated; {} confirmed; {} not on sm_90a; {} in which a GPU differs or "
       "fails.\n\n",
       forms.size(), simulated, confirmed, elsewhere, trouble);
