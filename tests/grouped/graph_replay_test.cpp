@@ -68,7 +68,28 @@ std::vector<Contents> all_contents() {
   };
 }
 
+GemmProblem problem_of(GroupLayout layout, Arch arch) {
+  GemmProblem problem;
+  problem.arch = arch;
+  problem.m = 128;
+  problem.n = 256;
+  problem.k = 512;
+  problem.grouping.layout = layout;
+  problem.grouping.groups = 4;
+  return problem;
+}
+
 class GroupedGraphReplay : public testing::TestWithParam<Contents> {};
+
+// For machines with a GPU and no compiler: the kernels are in the cache that this fills.
+TEST_P(GroupedGraphReplay, CompilesWithoutAGpu) {
+  const Result<std::shared_ptr<Context>> context = Context::create({});
+  ASSERT_TRUE(context) << context.error().to_string();
+  const Result<GemmPlan> plan = plan_gemm(problem_of(GetParam().layout, Arch::kSm90a));
+  ASSERT_TRUE(plan) << plan.error().to_string();
+  const Result<BuiltKernel> built = (*context)->builder().build(*plan, BuildMode::kCached);
+  ASSERT_TRUE(built) << built.error().to_string();
+}
 
 TEST_P(GroupedGraphReplay, ReadsTheIntegersThatAreThere) {
   const char* gpu = std::getenv("JITGEMM_TEST_DEVICE");
@@ -85,13 +106,7 @@ TEST_P(GroupedGraphReplay, ReadsTheIntegersThatAreThere) {
   ASSERT_EQ(device->api().context_push(device->context()), kCuSuccess);
 
   const Contents& contents = GetParam();
-  GemmProblem problem;
-  problem.arch = device->info().arch;
-  problem.m = 128;
-  problem.n = 256;
-  problem.k = 512;
-  problem.grouping.layout = contents.layout;
-  problem.grouping.groups = 4;
+  const GemmProblem problem = problem_of(contents.layout, device->info().arch);
   const GroupedTensors tensors = *make_grouped_tensors(problem, InputKind::kUniformCodes, 1);
   const BlockScaledStorage storage = *lay_out(problem, tensors);
   const DeviceBuffer a = *DeviceBuffer::copy_of(*device, storage.a);

@@ -60,19 +60,14 @@ std::vector<GridCase> grid_cases() {
   return cases;
 }
 
-class GroupedGrid : public testing::TestWithParam<GridCase> {};
-
-TEST_P(GroupedGrid, MatchesFloat64AndTouchesNothingElse) {
-  const char* gpu = std::getenv("JITGEMM_TEST_DEVICE");
-  if (gpu == nullptr) GTEST_SKIP() << "needs a GPU: JITGEMM_TEST_DEVICE is not set";
-  const GridCase& c = GetParam();
-  const Result<std::shared_ptr<Context>> context = Context::create({});
-  ASSERT_TRUE(context) << context.error().to_string();
-  const Result<Device*> device = (*context)->device(gpu, std::nullopt);
-  ASSERT_TRUE(device) << device.error().to_string();
-
+struct PlacedProblem {
   GemmProblem problem;
-  problem.arch = (*device)->info().arch;
+  GroupedRows rows;
+};
+
+PlacedProblem problem_of(const GridCase& c, Arch arch) {
+  GemmProblem problem;
+  problem.arch = arch;
   problem.n = c.n;
   problem.k = c.k;
   problem.m_policy = MPolicy::kClass;
@@ -84,9 +79,34 @@ TEST_P(GroupedGrid, MatchesFloat64AndTouchesNothingElse) {
   if (c.layout == GroupLayout::kEndOffsets || c.layout == GroupLayout::kRowIndices)
     problem.grouping.row_alignment = static_cast<int32_t>(c.alignment);
   const std::vector<int64_t> counts = draw_group_counts(c.groups, c.rows, c.routing, 5);
-  const GroupedRows rows = place_groups(problem, counts, c.alignment);
+  GroupedRows rows = place_groups(problem, counts, c.alignment);
   problem.m = rows.m;
+  return {problem, std::move(rows)};
+}
 
+class GroupedGrid : public testing::TestWithParam<GridCase> {};
+
+// For machines with a GPU and no compiler: the kernels are in the cache that this fills.
+TEST_P(GroupedGrid, CompilesWithoutAGpu) {
+  const Result<std::shared_ptr<Context>> context = Context::create({});
+  ASSERT_TRUE(context) << context.error().to_string();
+  const Result<GemmPlan> plan = plan_gemm(problem_of(GetParam(), Arch::kSm90a).problem);
+  ASSERT_TRUE(plan) << plan.error().to_string();
+  const Result<BuiltKernel> built = (*context)->builder().build(*plan, BuildMode::kCached);
+  ASSERT_TRUE(built) << built.error().to_string();
+  EXPECT_EQ(built->image->spill_bytes, 0);
+}
+
+TEST_P(GroupedGrid, MatchesFloat64AndTouchesNothingElse) {
+  const char* gpu = std::getenv("JITGEMM_TEST_DEVICE");
+  if (gpu == nullptr) GTEST_SKIP() << "needs a GPU: JITGEMM_TEST_DEVICE is not set";
+  const GridCase& c = GetParam();
+  const Result<std::shared_ptr<Context>> context = Context::create({});
+  ASSERT_TRUE(context) << context.error().to_string();
+  const Result<Device*> device = (*context)->device(gpu, std::nullopt);
+  ASSERT_TRUE(device) << device.error().to_string();
+
+  const auto [problem, rows] = problem_of(c, (*device)->info().arch);
   const Result<GroupedTensors> tensors = make_grouped_tensors(problem, InputKind::kUniformCodes, 3);
   ASSERT_TRUE(tensors) << tensors.error().to_string();
   GroupedCaseOptions options;
