@@ -42,8 +42,8 @@ Result<Sample> run(const GemmPlan& plan, const KernelImage& image,
   SimDevice device(p.arch, options);
   JITGEMM_ASSIGN(std::unique_ptr<LoadedKernel> loaded,
                  device.load(image, launch_geometry(plan, p.m, device.info().sm_count)));
-  const GemmOperation operation(plan, std::shared_ptr<const LoadedKernel>(std::move(loaded)),
-                                device);
+  const GemmOperation operation({plan.problem, {plan}},
+                                {std::shared_ptr<const LoadedKernel>(std::move(loaded))}, device);
   JITGEMM_ASSIGN(const DeviceBuffer a, DeviceBuffer::copy_of(device, storage.a));
   JITGEMM_ASSIGN(const DeviceBuffer b, DeviceBuffer::copy_of(device, storage.b));
   JITGEMM_ASSIGN(const DeviceBuffer a_scales, DeviceBuffer::copy_of(device, storage.a_scales));
@@ -51,7 +51,7 @@ Result<Sample> run(const GemmPlan& plan, const KernelImage& image,
   JITGEMM_ASSIGN(const DeviceBuffer out,
                  DeviceBuffer::create(device, static_cast<size_t>(p.m * p.n) * 4, 0xff));
   JITGEMM_ASSIGN(const DeviceBuffer workspace,
-                 DeviceBuffer::create(device, static_cast<size_t>(plan.workspace_bytes), 0xff));
+                 DeviceBuffer::create(device, operation.workspace_bytes(p.m), 0xff));
   // Of all host threads; a busy machine counts less.
   const std::clock_t begin = std::clock();
   JITGEMM_TRY(operation.launch({a.address(), b.address(), a_scales.address(), b_scales.address(),
