@@ -3,6 +3,7 @@
 
 #include "problem/gemm_limits.h"
 #include "problem/grouping_check.h"
+#include "runtime/matrix_bytes.h"
 #include "runtime/quantize_launch.h"
 
 #include <fmt/format.h>
@@ -16,12 +17,7 @@
 namespace jitgemm {
 namespace {
 
-// From the first byte of the first row to the last byte of the last.
-uint64_t matrix_bytes(int64_t rows, int64_t columns, int64_t row_stride, int64_t element_bytes) {
-  return rows == 0 ? 0 : static_cast<uint64_t>(((rows - 1) * row_stride + columns) * element_bytes);
-}
-
-// The same for as many such matrices as there are groups, that many elements apart.
+// Of as many such matrices as there are groups, that many elements apart.
 uint64_t grouped_bytes(uint64_t bytes, int64_t groups, int64_t stride, int64_t element_bytes) {
   if (bytes == 0 || groups <= 1) return bytes;
   return static_cast<uint64_t>((groups - 1) * stride * element_bytes) + bytes;

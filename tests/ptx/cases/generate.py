@@ -506,11 +506,10 @@ for word, bits, yes in [("finite", 0x3F800000, 1), ("finite", 0x7F800000, 0), ("
                         ("subnormal", 0x00000001, 1)]:
     case(f"testp.{word}.f32 q0, a0;", [{"a0": bits}], [{"q0": yes}])
 case("testp.normal.f64 q0, A0;", [{"A0": one["f64"]}], [{"q0": 1}])
-# Out-of-bounds values: the quiet NaN with all bits set stands for one, and the sum is then zero.
-for t, nan in [("f16", 0x7FFF), ("bf16", 0x7FFF)]:
-    h, g, c = numbers(t, 3)
-    case(f"fma.rn.oob.{t} k0, h0, h1, h2;", [{"h0": h, "h1": g, "h2": c}, {"h0": nan, "h1": g, "h2": c}],
-         [{"k0": encode(decode(h, t) * decode(g, t) + decode(c, t), t)}, {"k0": 0}])
+# fma.oob has no case: the simulator refuses it. Its numbers are still drawn, since those of every case below would be
+# others without them, and the records of what a GPU left (confirmations.json) would count for nothing.
+for t in ("f16", "bf16"):
+    numbers(t, 3)
 
 # --- comparison and selection -----------------------------------------------------------------------
 CMP = {"eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
