@@ -43,7 +43,7 @@ bool same_function(const Module& ma, const Function& a, const Module& mb, const 
                     f.parameter_align, f.local_frame_size, f.local_frame_align, f.param_frame_size,
                     f.shared_size, f.shared_align, f.maxntid, f.reqntid, f.reqnctapercluster,
                     f.minnctapersm, f.maxnreg, f.maxclusterrank, f.explicitcluster,
-                    f.blocksareclusters, f.target_lists, f.callees);
+                    f.blocksareclusters, f.target_lists, f.call_target_lists, f.callees);
   };
   return header(a) == header(b) && same_parameters(a.returns, b.returns) &&
          same_parameters(a.parameters, b.parameters) &&

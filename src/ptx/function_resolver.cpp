@@ -94,6 +94,11 @@ class FunctionResolver {
           name = {Name::Kind::kTargets, static_cast<uint32_t>(function_.target_lists.size())};
           function_.target_lists.emplace_back();
           break;
+        case SyntaxStatement::Kind::kCallTargets:
+          name = {Name::Kind::kCallTargets,
+                  static_cast<uint32_t>(function_.call_target_lists.size())};
+          JITGEMM_TRY(call_targets(statement, function_.call_target_lists.emplace_back()));
+          break;
         case SyntaxStatement::Kind::kCallPrototype:
           name = {Name::Kind::kPrototype, static_cast<uint32_t>(function_.prototypes.size())};
           function_.prototypes.push_back(statement.prototype);
@@ -116,6 +121,7 @@ class FunctionResolver {
         case SyntaxStatement::Kind::kScopeBegin: scope = ++scopes; break;
         case SyntaxStatement::Kind::kScopeEnd: scope = names_.parent(scope); break;
         case SyntaxStatement::Kind::kLabel:
+        case SyntaxStatement::Kind::kCallTargets:
         case SyntaxStatement::Kind::kCallPrototype: break;
         case SyntaxStatement::Kind::kVariable:
           JITGEMM_TRY(variable(syntax_.variables[statement.index], scope));
@@ -139,6 +145,18 @@ class FunctionResolver {
       if (!name || name->kind != Name::Kind::kLabel) {
         return error_at(statement.position, fmt::format("expected a label, found '{}'", target));
       }
+      out.push_back(name->index);
+    }
+    return ok_status();
+  }
+
+  Status call_targets(const SyntaxStatement& statement, std::vector<uint32_t>& out) {
+    for (const std::string_view target : statement.targets) {
+      const auto name = context_.module_names.find(0, target);
+      if (!name || name->kind != Name::Kind::kFunction) {
+        return error_at(statement.position, fmt::format("expected a function, found '{}'", target));
+      }
+      context_.module.functions[name->index].address_taken = true;
       out.push_back(name->index);
     }
     return ok_status();
@@ -169,14 +187,14 @@ class FunctionResolver {
   }
 
   Status registers(const SyntaxVariable& variable, uint32_t scope) {
-    if (variable.vector > 1) {
-      context_.unsupported.push_back({variable.position,
-                                      fmt::format(".reg .v{} {}", variable.vector, variable.name),
-                                      "vector registers are not supported"});
-    }
+    // A vector register is as many registers of its type: v.x, v.y, ... (PTX ISA 5.4.2).
     const auto first = static_cast<uint32_t>(function_.registers.size());
     const uint32_t count = std::max(variable.range, 1U);
-    if (function_.registers.size() + count > kMaxRegisters) {
+    const uint32_t elements = variable.vector;
+    if (elements > 4 || (elements > 1 && variable.type == Type::kPred)) {
+      return error_at(variable.position, "expected a vector register of 2 or 4 numbers");
+    }
+    if (function_.registers.size() + size_t{count} * elements > kMaxRegisters) {
       return error_at(variable.position,
                       fmt::format("expected at most {} registers", kMaxRegisters));
     }
@@ -184,12 +202,16 @@ class FunctionResolver {
       return error_at(variable.position, "expected a register, found an array");
     }
     for (uint32_t i = 0; i < count; ++i) {
-      function_.registers.push_back({variable.type, variable.range != 0
-                                                        ? fmt::format("{}{}", variable.name, i)
-                                                        : std::string(variable.name)});
+      std::string name(variable.name);
+      if (variable.range != 0) name += std::to_string(i);
+      if (elements == 1) function_.registers.push_back({variable.type, std::move(name)});
+      for (uint32_t e = 0; elements > 1 && e < elements; ++e) {
+        function_.registers.push_back({variable.type, fmt::format("{}.{}", name, "xyzw"[e])});
+      }
     }
-    if (variable.range == 0) return declare(scope, variable, {Name::Kind::kRegister, first});
-    if (names_.declare_range(scope, variable.name, first, count)) return ok_status();
+    if (variable.range == 0)
+      return declare(scope, variable, {Name::Kind::kRegister, first, elements});
+    if (names_.declare_range(scope, variable.name, first, count, elements)) return ok_status();
     return error_at(variable.position, fmt::format("'{}<>' is declared twice", variable.name));
   }
 
@@ -237,21 +259,48 @@ class FunctionResolver {
     return ok_status();
   }
 
-  // Arguments of a direct call must be as many as the callee's parameters.
+  // Results and arguments of a call must be as many as its target's. Elsewhere the name of a
+  // function is its address.
   Status calls(const Instruction& instruction, SourcePosition position) {
-    if (instruction.opcode != Opcode::kCall) return ok_status();
     const auto operands = function_.operands_of(instruction);
-    if (operands[1].kind != OperandKind::kFunction) return ok_status();
+    if (instruction.opcode != Opcode::kCall) {
+      for (const Operand& operand : operands) {
+        if (operand.kind == OperandKind::kFunction)
+          context_.module.functions[operand.index].address_taken = true;
+      }
+      return ok_status();
+    }
+    const auto check = [&](size_t returns, size_t parameters) {
+      if (operands[0].count == returns && operands[2].count == parameters) return ok_status();
+      return error_at(position,
+                      fmt::format("expected {} results and {} arguments, found {} and {}", returns,
+                                  parameters, operands[0].count, operands[2].count));
+    };
+    if (operands[1].kind != OperandKind::kFunction) return indirect_call(operands, position, check);
     const uint32_t callee = operands[1].index;
     const Signature& expected = context_.signatures[callee];
-    if (operands[0].count != expected.returns || operands[2].count != expected.parameters) {
-      return error_at(position, fmt::format("expected {} results and {} arguments, found {} and {}",
-                                            expected.returns, expected.parameters,
-                                            operands[0].count, operands[2].count));
-    }
+    JITGEMM_TRY(check(expected.returns, expected.parameters));
     if (std::find(function_.callees.begin(), function_.callees.end(), callee) ==
         function_.callees.end()) {
       function_.callees.push_back(callee);
+    }
+    return ok_status();
+  }
+
+  template <typename Check>
+  Status indirect_call(std::span<const Operand> operands, SourcePosition position,
+                       const Check& check) {
+    const Operand& how = operands[3];
+    if (how.kind == OperandKind::kPrototype) {
+      const CallPrototype& prototype = function_.prototypes[how.index];
+      return check(prototype.returns, prototype.parameters);
+    }
+    if (how.kind != OperandKind::kCallTargets) {
+      return error_at(position, "expected a prototype or a list of targets of the indirect call");
+    }
+    for (const uint32_t target : function_.call_target_lists[how.index]) {
+      const Signature& expected = context_.signatures[target];
+      JITGEMM_TRY(check(expected.returns, expected.parameters));
     }
     return ok_status();
   }

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 namespace jitgemm::ptx {
 namespace {
@@ -19,16 +18,14 @@ constexpr size_t kMaxReported = 200;
 void ask_for_refusals(const Module& module, const LoadOptions& options,
                       std::vector<UnsupportedPlace>& out) {
   const InstructionTable& table = InstructionTable::get();
-  // By mnemonic and form; a refused one is reported at every place.
-  std::map<std::pair<uint32_t, uint16_t>, std::string> answers;
   for (const Function& function : module.functions) {
     for (const Instruction& instruction : function.instructions) {
       // What no row matched, or its row refuses, is in the list already.
       if (instruction.form == kNoForm || table.row(instruction).unsupported[0] != '\0') continue;
-      const auto [answer, asked] = answers.try_emplace({instruction.mnemonic, instruction.form});
-      if (asked) answer->second = options.refuse(function, instruction);
-      if (answer->second.empty()) continue;
-      out.push_back({instruction.position, module.mnemonics[instruction.mnemonic], answer->second});
+      std::string reason = options.refuse(module, function, instruction);
+      if (reason.empty()) continue;
+      out.push_back(
+          {instruction.position, module.mnemonics[instruction.mnemonic], std::move(reason)});
     }
   }
 }

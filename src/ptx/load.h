@@ -14,9 +14,9 @@
 namespace jitgemm::ptx {
 
 struct LoadOptions {
-  // Asked once for every distinct (form, modifiers): the reason why it cannot be executed, or an
-  // empty string. The interpreter passes what it implements; without it every known form is taken.
-  std::function<std::string(const Function&, const Instruction&)> refuse;
+  // Asked for every instruction: the reason why it cannot be executed, or an empty string. The
+  // interpreter passes what it implements; without it every known form is taken.
+  std::function<std::string(const Module&, const Function&, const Instruction&)> refuse;
 };
 
 Result<Module> load_module(std::string_view text, const LoadOptions& options = {});

@@ -54,11 +54,12 @@ enum class OperandKind : uint8_t {
   kSymbol,           // the address of Module::symbols[index] plus value, as a number
   kAddress,          // [..]: base says what index is; value: byte offset added to it
   kVector,           // {..}: index, count: a range of Function::operands
-  kLabel,      // index: target instruction (== instructions.size() at the end of the function)
-  kTargets,    // .branchtargets of brx.idx: index into Function::target_lists
-  kFunction,   // index: Module::functions; the direct target of call, or a function's address
-  kPrototype,  // .callprototype of an indirect call: index into Function::prototypes
-  kSink,       // _ : the result is dropped
+  kLabel,        // index: target instruction (== instructions.size() at the end of the function)
+  kTargets,      // .branchtargets of brx.idx: index into Function::target_lists
+  kFunction,     // index: Module::functions; the direct target of call, or a function's address
+  kPrototype,    // .callprototype of an indirect call: index into Function::prototypes
+  kCallTargets,  // .calltargets of an indirect call: index into Function::call_target_lists
+  kSink,         // _ : the result is dropped
 };
 
 enum class AddressBase : uint8_t {
@@ -193,7 +194,9 @@ struct Function {
   std::vector<BasicBlock> blocks;  // in text order; blocks[0] is the entry
   std::vector<std::vector<uint32_t>> target_lists;  // instruction indices
   std::vector<CallPrototype> prototypes;
-  std::vector<uint32_t> callees;  // functions called directly, each once
+  std::vector<std::vector<uint32_t>> call_target_lists;  // functions
+  std::vector<uint32_t> callees;  // functions it may call, each once; see call_graph.h
+  bool address_taken = false;     // a register or a variable may hold its address
 
   uint64_t local_frame_size = 0;  // bytes of .local variables
   uint32_t local_frame_align = 1;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <deque>
 
 namespace jitgemm::ptx {
 namespace {
@@ -67,6 +68,17 @@ bool convert_literal(const SyntaxLiteral& literal, const Width& width, Operand& 
   return width.bits == 0 || width.bits == type_bits(literal.type) || width.or_wider;
 }
 
+constexpr std::string_view kComponents[] = {"x", "y", "z", "w"};
+constexpr std::string_view kColours[] = {"r", "g", "b", "a"};
+
+// The element of a vector register that v.x or v.r names; its number of elements if none.
+uint32_t component_index(std::string_view component, uint32_t elements) {
+  for (uint32_t i = 0; i < elements; ++i) {
+    if (component == kComponents[i] || component == kColours[i]) return i;
+  }
+  return elements;
+}
+
 }  // namespace
 
 // One operand as the slots see it: p|q is two, [a, {b}] is two.
@@ -112,6 +124,7 @@ bool OperandBinder::bind(const SyntaxInstruction& syntax, uint32_t scope, const 
   modifiers_ = &modifiers;
   mismatch_.clear();
   std::vector<Item> items;
+  std::deque<std::vector<SyntaxScalar>> vectors;  // the elements of vector registers
   for (const SyntaxOperand& operand : syntax.operands) {
     if (operand.shape == SyntaxShape::kAddress) {
       for (size_t i = 0; i < operand.parts.size(); ++i) {
@@ -125,6 +138,16 @@ bool OperandBinder::bind(const SyntaxInstruction& syntax, uint32_t scope, const 
       continue;
     }
     const bool scalar = operand.shape == SyntaxShape::kScalar;
+    if (scalar && is_vector_register(operand.elements[0])) {
+      const SyntaxScalar& name = operand.elements[0];
+      std::vector<SyntaxScalar>& elements = vectors.emplace_back();
+      for (uint32_t i = 0; i < find(scope, name.name)->elements; ++i) {
+        elements.push_back(name);
+        elements.back().component = kComponents[i];
+      }
+      items.push_back({SyntaxShape::kVector, &elements, nullptr});
+      continue;
+    }
     items.push_back({operand.shape, &operand.elements, scalar ? &operand.elements[0] : nullptr});
     if (operand.after_bar)
       items.push_back({SyntaxShape::kScalar, nullptr, &*operand.after_bar, true});
@@ -200,15 +223,23 @@ bool OperandBinder::bind_target(const Slot& slot, const SyntaxScalar& scalar, Op
     out.kind = OperandKind::kTargets;
   if (slot.shape == SlotShape::kPrototype && kind == Name::Kind::kPrototype)
     out.kind = OperandKind::kPrototype;
+  if (slot.shape == SlotShape::kPrototype && kind == Name::Kind::kCallTargets)
+    out.kind = OperandKind::kCallTargets;
   if (slot.shape == SlotShape::kFunction && kind == Name::Kind::kFunction)
     out.kind = OperandKind::kFunction;
-  if (slot.shape == SlotShape::kFunction && kind == Name::Kind::kRegister) {
+  if (slot.shape == SlotShape::kFunction && kind == Name::Kind::kRegister && name->elements == 1) {
     out.kind = OperandKind::kRegister;  // an indirect call
     out.type = function_.registers[name->index].type;
     if (type_bits(out.type) != 64) return fail(slot.name, "a function's address has 64 bits");
   }
   return out.kind != OperandKind::kNone ||
          fail(slot.name, fmt::format("'{}' names something else", scalar.name));
+}
+
+bool OperandBinder::is_vector_register(const SyntaxScalar& scalar) const {
+  if (!scalar.is_name || scalar.negated || scalar.offset || !scalar.component.empty()) return false;
+  const std::optional<Name> name = find(scope_, scalar.name);
+  return name && name->kind == Name::Kind::kRegister && name->elements > 1;
 }
 
 bool OperandBinder::bind_address(const SyntaxScalar& scalar, Operand& out) {
@@ -232,6 +263,7 @@ bool OperandBinder::bind_address(const SyntaxScalar& scalar, Operand& out) {
   }
   if (name->kind != Name::Kind::kRegister)
     return fail("address", fmt::format("'{}' has no address in memory", scalar.name));
+  if (name->elements > 1) return fail("address", "must not be a vector register");
   out.base = AddressBase::kRegister;
   out.type = function_.registers[name->index].type;
   const int bits = type_bits(out.type);
@@ -301,8 +333,15 @@ bool OperandBinder::bind_name(const Slot& slot, const SyntaxScalar& scalar, Oper
     out = *special;
     return true;
   }
-  if (!scalar.component.empty()) return fail(slot.name, "vector registers have no components here");
   out.index = name->index;
+  if (name->elements > 1) {
+    const uint32_t element = component_index(scalar.component, name->elements);
+    if (element == name->elements)
+      return fail(slot.name, fmt::format("'{}' is a vector of {}", scalar.name, name->elements));
+    out.index += element;
+  } else if (!scalar.component.empty()) {
+    return fail(slot.name, fmt::format("'{}' has no components", scalar.name));
+  }
   switch (name->kind) {
     case Name::Kind::kSymbol:
     case Name::Kind::kFunction:
@@ -314,11 +353,12 @@ bool OperandBinder::bind_name(const Slot& slot, const SyntaxScalar& scalar, Oper
     case Name::Kind::kRegister: break;
     case Name::Kind::kLabel:
     case Name::Kind::kTargets:
+    case Name::Kind::kCallTargets:
     case Name::Kind::kPrototype: return fail(slot.name, "must not be a label");
   }
   if (scalar.offset) return fail(slot.name, "a register takes an offset only in brackets");
   out.kind = OperandKind::kRegister;
-  out.type = function_.registers[name->index].type;
+  out.type = function_.registers[out.index].type;
   out.negated = scalar.negated;
   if (scalar.negated && (out.type != Type::kPred || written))
     return fail(slot.name, "'!' is for predicates that are read");

@@ -37,6 +37,7 @@ class OperandBinder {
   bool bind_address(const SyntaxScalar& scalar, Operand& out);
   bool bind_vector(const Slot& slot, const std::vector<SyntaxScalar>& elements, Operand& out);
   bool bind_target(const Slot& slot, const SyntaxScalar& scalar, Operand& out);
+  bool is_vector_register(const SyntaxScalar& scalar) const;
   bool fail(std::string_view slot, std::string_view why);
 
   const ScopeTree& module_names_;

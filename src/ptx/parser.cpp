@@ -83,10 +83,7 @@ class Parser {
     }
     if (token.text == "section") return skip_section();
     if (token.text == "pragma") return skip_to_semicolon();
-    if (token.text == "alias") {
-      note(token.position, ".alias", "function aliases are not simulated");
-      return skip_to_semicolon();
-    }
+    if (token.text == "alias") return alias();
     Linkage linkage = Linkage::kInternal;
     while (true) {
       if (cursor_.peek().is_dot("extern"))
@@ -146,6 +143,16 @@ class Parser {
       cursor_.take();
     }
     return ok_status();
+  }
+
+  // .alias name, function; (PTX ISA 11.2.3)
+  Status alias() {
+    SyntaxAlias& out = module_.aliases.emplace_back();
+    out.position = cursor_.take().position;
+    JITGEMM_ASSIGN(out.name, cursor_.expect_identifier("a function name"));
+    JITGEMM_TRY(cursor_.expect(","));
+    JITGEMM_ASSIGN(out.function, cursor_.expect_identifier("a function name"));
+    return cursor_.expect(";");
   }
 
   Status function(Linkage linkage, bool is_entry, SourcePosition position) {
@@ -276,12 +283,13 @@ class Parser {
     cursor_.take();
     if (cursor_.peek().is_dot("branchtargets") || cursor_.peek().is_dot("calltargets")) {
       const bool calls = cursor_.take().text == "calltargets";
-      statement.kind = SyntaxStatement::Kind::kBranchTargets;
+      statement.kind =
+          calls ? SyntaxStatement::Kind::kCallTargets : SyntaxStatement::Kind::kBranchTargets;
       do {
-        JITGEMM_ASSIGN(statement.targets.emplace_back(), cursor_.expect_identifier("a label"));
+        JITGEMM_ASSIGN(statement.targets.emplace_back(),
+                       cursor_.expect_identifier(calls ? "a function" : "a label"));
       } while (cursor_.take_if(","));
       JITGEMM_TRY(cursor_.expect(";"));
-      if (calls) note(statement.position, ".calltargets", "use .callprototype");
     } else if (cursor_.peek().is_dot("callprototype")) {
       cursor_.take();
       statement.kind = SyntaxStatement::Kind::kCallPrototype;

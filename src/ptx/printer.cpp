@@ -240,10 +240,8 @@ class Printer {
 
   // PTX wants a function declared before its address or a call; all are then, to keep their order.
   bool needs_prototypes() const {
-    for (const Symbol& symbol : module_.symbols) {
-      for (const Relocation& relocation : symbol.relocations) {
-        if (relocation.is_function) return true;
-      }
+    for (const Function& function : module_.functions) {
+      if (function.address_taken) return true;
     }
     for (uint32_t i = 0; i < module_.functions.size(); ++i) {
       for (const uint32_t callee : module_.functions[i].callees) {
@@ -299,6 +297,13 @@ class Printer {
         variable(i, "  ");
     }
     for (size_t i = 0; i < function.prototypes.size(); ++i) prototype(i, function.prototypes[i]);
+    for (size_t i = 0; i < function.call_target_lists.size(); ++i) {
+      put("  $calls{}: .calltargets ", i);
+      for (size_t j = 0; j < function.call_target_lists[i].size(); ++j) {
+        put("{}{}", j > 0 ? ", " : "", names_.function(function.call_target_lists[i][j]));
+      }
+      put(";\n");
+    }
   }
 
   void formal_list(const std::vector<FormalParameter>& list) {
@@ -391,6 +396,7 @@ class Printer {
       case OperandKind::kTargets: put("$targets{}", operand.index); break;
       case OperandKind::kFunction: put("{}", names_.function(operand.index)); break;
       case OperandKind::kPrototype: put("$prototype{}", operand.index); break;
+      case OperandKind::kCallTargets: put("$calls{}", operand.index); break;
       case OperandKind::kSink: put("_"); break;
     }
   }

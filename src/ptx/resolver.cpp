@@ -3,6 +3,7 @@
 // definition are one), then every body.
 #include "ptx/resolver.h"
 
+#include "ptx/call_graph.h"
 #include "ptx/function_resolver.h"
 #include "ptx/scope.h"
 #include "ptx/shared_layout.h"
@@ -35,8 +36,10 @@ class ModuleResolver {
     module_.address_size = syntax_.address_size;
     JITGEMM_TRY(variables());
     JITGEMM_TRY(headers());
+    JITGEMM_TRY(aliases());
     JITGEMM_TRY(initial_values());
     JITGEMM_TRY(bodies());
+    add_indirect_callees(module_);
     JITGEMM_TRY(lay_out_shared_memory(module_));
     return std::move(module_);
   }
@@ -100,6 +103,36 @@ class ModuleResolver {
     return ok_status();
   }
 
+  // From here on the alias names the other function; what it was declared as stays a declaration.
+  Status aliases() {
+    for (const SyntaxAlias& alias : syntax_.aliases) {
+      const auto from = names_.find(0, alias.name);
+      const auto to = names_.find(0, alias.function);
+      const auto declared = [&](const std::optional<Name>& name) {
+        return name && name->kind == Name::Kind::kFunction &&
+               !module_.functions[name->index].is_entry;
+      };
+      if (!declared(from) || !declared(to)) {
+        return error_at(alias.position,
+                        fmt::format("expected two declared functions, found '{}' and '{}'",
+                                    alias.name, alias.function));
+      }
+      if (!module_.functions[from->index].is_declaration ||
+          module_.functions[to->index].is_declaration) {
+        return error_at(alias.position,
+                        fmt::format("expected '{}' without a body and '{}' with one", alias.name,
+                                    alias.function));
+      }
+      if (signatures_[from->index].returns != signatures_[to->index].returns ||
+          signatures_[from->index].parameters != signatures_[to->index].parameters) {
+        return error_at(alias.position, fmt::format("'{}' is declared in another way than '{}'",
+                                                    alias.name, alias.function));
+      }
+      names_.replace(0, alias.name, *to);
+    }
+    return ok_status();
+  }
+
   // Bytes of the symbol's data, zero where no value was given.
   Status initial_values() {
     uint64_t total = 0;
@@ -133,6 +166,15 @@ class ModuleResolver {
                         fmt::format("expected a declared name, found '{}'", value.symbol));
       if (bytes != 8 && bytes != 4)
         return error_at(value.position, "expected an element that holds an address");
+      if (name->kind == Name::Kind::kFunction) {
+        Function& function = module_.functions[name->index];
+        function.address_taken = true;
+        if (bytes != 8 || value.addend != 0 || function.is_entry || function.is_declaration) {
+          unsupported_.push_back(
+              {value.position, std::string(value.symbol),
+               "only the 64-bit address of a function with a body is simulated"});
+        }
+      }
       symbol.relocations.push_back({offset, static_cast<uint8_t>(bytes), value.generic,
                                     name->kind == Name::Kind::kFunction, name->index,
                                     value.addend});

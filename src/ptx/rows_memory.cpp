@@ -49,9 +49,9 @@ constexpr FormRow kRows[] = {
     {kRed, "red{.<relaxed|release>}{.<@scope>}{.global}.<add|min|max>.noftz{.L2::cache_hint}.<v2|v4|v8>.<f16|bf16> [a], {b}*vec, policy:b64?L2::cache_hint", "9.7.13.6"},
     {kRed, "red{.<relaxed|release>}{.<@scope>}{.global}.<add|min|max>.noftz{.L2::cache_hint}.<v2|v4>.<f16x2|bf16x2> [a], {b}*vec, policy:b64?L2::cache_hint", "9.7.13.6"},
     {kRedAsync, "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.<inc|dec|min|max|add|and|or|xor>.<b32|u32|s32|u64> [a], b, [mbar]", "9.7.13.7", "st.async and red.async are not simulated"},
-    {kAlloca, "alloca.<u32|u64> =ptr, size, ?#align:any", "9.7.11.3", "dynamic stack allocation is not simulated"},
-    {kStacksave, "stacksave.<u32|u64> =d", "9.7.11.1", "dynamic stack allocation is not simulated"},
-    {kStackrestore, "stackrestore.<u32|u64> a", "9.7.11.2", "dynamic stack allocation is not simulated"},
+    {kAlloca, "alloca.<u32|u64> =ptr, size, ?#align:any", "9.7.11.3"},
+    {kStacksave, "stacksave.<u32|u64> =d", "9.7.11.1"},
+    {kStackrestore, "stackrestore.<u32|u64> a", "9.7.11.2"},
 };
 // clang-format on
 

@@ -15,9 +15,13 @@ bool ScopeTree::declare(uint32_t scope, std::string_view name, Name value) {
   return scopes_[scope].names.emplace(name, value).second;
 }
 
+void ScopeTree::replace(uint32_t scope, std::string_view name, Name value) {
+  scopes_[scope].names.insert_or_assign(name, value);
+}
+
 bool ScopeTree::declare_range(uint32_t scope, std::string_view prefix, uint32_t first,
-                              uint32_t count) {
-  return scopes_[scope].ranges.emplace(prefix, Range{first, count}).second;
+                              uint32_t count, uint32_t elements) {
+  return scopes_[scope].ranges.emplace(prefix, Range{first, count, elements}).second;
 }
 
 std::optional<Name> ScopeTree::find_here(const Scope& scope, std::string_view name) const {
@@ -33,8 +37,9 @@ std::optional<Name> ScopeTree::find_here(const Scope& scope, std::string_view na
     if (range == scope.ranges.end()) continue;
     uint32_t value = 0;
     std::from_chars(number.data(), number.data() + number.size(), value);
-    if (value < range->second.count)
-      return Name{Name::Kind::kRegister, range->second.first + value};
+    const Range& r = range->second;
+    if (value < r.count)
+      return Name{Name::Kind::kRegister, r.first + value * r.elements, r.elements};
   }
   return std::nullopt;
 }

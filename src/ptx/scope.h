@@ -13,9 +13,18 @@
 namespace jitgemm::ptx {
 
 struct Name {
-  enum class Kind : uint8_t { kRegister, kSymbol, kFunction, kLabel, kTargets, kPrototype };
+  enum class Kind : uint8_t {
+    kRegister,
+    kSymbol,
+    kFunction,
+    kLabel,
+    kTargets,      // .branchtargets
+    kCallTargets,  // .calltargets
+    kPrototype
+  };
   Kind kind = Kind::kRegister;
   uint32_t index = 0;
+  uint32_t elements = 1;  // of a vector register: that many registers from index on
 };
 
 class ScopeTree {
@@ -27,8 +36,11 @@ class ScopeTree {
   uint32_t parent(uint32_t scope) const { return scopes_[scope].parent; }
   // False when the scope itself has the name already.
   bool declare(uint32_t scope, std::string_view name, Name value);
-  // name0 .. name<count-1> for consecutive indices from first.
-  bool declare_range(uint32_t scope, std::string_view prefix, uint32_t first, uint32_t count);
+  // What the scope has under this name, if anything, gives way.
+  void replace(uint32_t scope, std::string_view name, Name value);
+  // name0 .. name<count-1>, each of `elements` consecutive indices, from first.
+  bool declare_range(uint32_t scope, std::string_view prefix, uint32_t first, uint32_t count,
+                     uint32_t elements = 1);
   // Innermost scope first.
   std::optional<Name> find(uint32_t scope, std::string_view name) const;
 
@@ -36,6 +48,7 @@ class ScopeTree {
   struct Range {
     uint32_t first = 0;
     uint32_t count = 0;
+    uint32_t elements = 1;
   };
   struct Scope {
     uint32_t parent = kNoIndex;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function uses a shared variable when an operand names it. After an indirect call anything may
-// run, so every function of the module counts as a callee.
+// A function uses a shared variable when an operand names it.
 #include "ptx/shared_layout.h"
 
 #include <fmt/format.h>
@@ -11,31 +10,20 @@
 namespace jitgemm::ptx {
 namespace {
 
-struct Uses {
-  std::set<uint32_t> symbols;  // shared variables
-  bool calls_indirectly = false;
-};
-
-Uses uses_of(const Module& module, const Function& function) {
-  Uses uses;
+// The shared variables of a function.
+std::set<uint32_t> uses_of(const Module& module, const Function& function) {
+  std::set<uint32_t> symbols;
   for (const Operand& operand : function.operands) {
     const bool names_symbol =
         operand.kind == OperandKind::kSymbol ||
         (operand.kind == OperandKind::kAddress && operand.base == AddressBase::kSymbol);
     if (names_symbol && module.symbols[operand.index].space == Space::kShared)
-      uses.symbols.insert(operand.index);
+      symbols.insert(operand.index);
   }
-  for (const Instruction& instruction : function.instructions) {
-    if (instruction.opcode == Opcode::kCall && function.operands_of(instruction).size() > 1 &&
-        function.operands_of(instruction)[1].is_register()) {
-      uses.calls_indirectly = true;
-    }
-  }
-  return uses;
+  return symbols;
 }
 
-std::vector<uint32_t> reachable(const Module& module, const std::vector<Uses>& uses,
-                                uint32_t entry) {
+std::vector<uint32_t> reachable(const Module& module, uint32_t entry) {
   std::vector<uint32_t> order{entry};
   std::vector<bool> seen(module.functions.size());
   seen[entry] = true;
@@ -45,8 +33,6 @@ std::vector<uint32_t> reachable(const Module& module, const std::vector<Uses>& u
   };
   for (size_t i = 0; i < order.size(); ++i) {
     for (const uint32_t callee : module.functions[order[i]].callees) add(callee);
-    if (!uses[order[i]].calls_indirectly) continue;
-    for (uint32_t f = 0; f < module.functions.size(); ++f) add(f);
   }
   return order;
 }
@@ -83,13 +69,13 @@ Status lay_out(const Module& module, const std::set<uint32_t>& symbols, Function
 }  // namespace
 
 Status lay_out_shared_memory(Module& module) {
-  std::vector<Uses> uses;
+  std::vector<std::set<uint32_t>> uses;
   for (const Function& function : module.functions) uses.push_back(uses_of(module, function));
   for (uint32_t i = 0; i < module.functions.size(); ++i) {
     if (!module.functions[i].is_entry) continue;
     std::set<uint32_t> symbols;
-    for (const uint32_t function : reachable(module, uses, i)) {
-      symbols.insert(uses[function].symbols.begin(), uses[function].symbols.end());
+    for (const uint32_t function : reachable(module, i)) {
+      symbols.insert(uses[function].begin(), uses[function].end());
     }
     if (Status status = lay_out(module, symbols, module.functions[i]); !status.ok()) return status;
   }

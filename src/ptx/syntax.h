@@ -80,6 +80,7 @@ struct SyntaxStatement {
     kScopeEnd,
     kVariable,
     kBranchTargets,
+    kCallTargets,
     kCallPrototype
   };
   Kind kind = Kind::kInstruction;
@@ -106,12 +107,19 @@ struct UnsupportedPlace {
   std::string reason;
 };
 
+// .alias name, function;
+struct SyntaxAlias {
+  std::string_view name, function;
+  SourcePosition position;
+};
+
 struct SyntaxModule {
   uint32_t version_major = 0, version_minor = 0;
   std::string target;
   uint32_t address_size = 64;
   std::vector<SyntaxVariable> variables;
   std::vector<SyntaxFunction> functions;
+  std::vector<SyntaxAlias> aliases;
   std::vector<UnsupportedPlace> unsupported;
 };
 

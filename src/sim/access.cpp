@@ -18,6 +18,13 @@ Step locate_local(Warp& w, const Op& op, uint32_t lane, uint64_t offset, uint64_
                          fmt::format("{} byte(s) at local offset {:#x} of {} bytes a thread", bytes,
                                      offset, w.local_bytes));
   }
+  const DecodedKernel& kernel = *w.cta.cluster.grid.kernel;
+  if (kernel.uses_stack && offset + bytes > w.stack_pointer[lane]) {
+    return out_of_bounds(w, op, lane,
+                         fmt::format("{} byte(s) at local offset {:#x}, above the top of the "
+                                     "thread's stack, {:#x}",
+                                     bytes, offset, w.stack_pointer[lane]));
+  }
   at.space = Space::kLocal;
   at.offset = lane * w.local_bytes + offset;
   at.data = w.local.data() + at.offset;

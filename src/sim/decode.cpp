@@ -2,6 +2,7 @@
 #include "sim/decode.h"
 
 #include "fmt/format.h"
+#include "ptx/call_graph.h"
 #include "ptx/instruction_table.h"
 #include "ptx/load.h"
 #include "sim/exec.h"
@@ -23,6 +24,12 @@ using ptx::Module;
 using ptx::Symbol;
 using ptx::SymbolKind;
 using ptx::Type;
+
+constexpr uint64_t kStackBytes = 16 << 10;  // of a thread, in kernels that need a stack
+constexpr uint64_t kReturnAddressBytes = 16;
+constexpr size_t kMaxFunctions = 65535;  // Op::function
+constexpr size_t kMaxCallSites = 1 << 18;
+constexpr size_t kCallTargetSlot = 1;  // call (ret), f, (args), proto
 
 // Bytes a lane of a register or value of this type occupies; 1 is a predicate.
 uint8_t slot_bytes(Type type) {
@@ -65,16 +72,18 @@ bool is_clock(ptx::SpecialRegister s) {
 
 class KernelDecoder {
  public:
-  KernelDecoder(const Module& module, const ptx::Function& entry) : module_(module) {
+  KernelDecoder(const Module& module, const ptx::Function& entry,
+                const std::vector<uint32_t>& cycles)
+      : module_(module), cycles_(cycles) {
     kernel_.function = &entry;
     scratch_.kind = OperandKind::kSink;
     scratch_.written = true;
   }
 
   Result<DecodedKernel> decode() {
-    JITGEMM_TRY(collect(static_cast<uint32_t>(kernel_.function - module_.functions.data())));
-    place_registers();
+    collect(static_cast<uint32_t>(kernel_.function - module_.functions.data()));
     place_frames();
+    place_registers();
     kernel_.shared_static_bytes = kSharedReserved + kernel_.function->shared_size;
     uint32_t ops = 0;
     for (uint32_t f : functions_) {
@@ -94,24 +103,24 @@ class KernelDecoder {
     uint32_t offset = 0, state = 0;
   };
 
-  // The entry and every function it reaches, callees after callers. Recursion has no place for its
-  // frames.
-  Status collect(uint32_t function) {
-    const ptx::Function& f = module_.functions[function];
-    if (f.is_declaration && external_function(f.name) != nullptr) return ok_status();
-    if (f.is_declaration)
-      return unsupported(
-          fmt::format("function '{}' is called but not defined in the module", f.name));
-    if (std::find(path_.begin(), path_.end(), function) != path_.end()) {
-      return unsupported(
-          fmt::format("function '{}' is recursive; recursion is not simulated", f.name));
+  // The entry and every function that it reaches.
+  void collect(uint32_t entry) {
+    functions_.push_back(entry);
+    std::vector<bool> seen(module_.functions.size());
+    seen[entry] = true;
+    for (size_t i = 0; i < functions_.size(); ++i) {
+      const ptx::Function& f = module_.functions[functions_[i]];
+      for (const uint32_t callee : f.callees) {
+        if (seen[callee] || module_.functions[callee].is_declaration) continue;
+        seen[callee] = true;
+        functions_.push_back(callee);
+      }
+      for (const ptx::Instruction& instruction : f.instructions) {
+        kernel_.uses_stack |= instruction.opcode == ptx::Opcode::kAlloca ||
+                              instruction.opcode == ptx::Opcode::kStacksave ||
+                              instruction.opcode == ptx::Opcode::kStackrestore;
+      }
     }
-    if (std::find(functions_.begin(), functions_.end(), function) == functions_.end())
-      functions_.push_back(function);
-    path_.push_back(function);
-    for (uint32_t callee : f.callees) JITGEMM_TRY(collect(callee));
-    path_.pop_back();
-    return ok_status();
   }
 
   uint32_t take_file(uint32_t bytes_per_lane) {
@@ -128,30 +137,44 @@ class KernelDecoder {
       for (const ptx::Register& r : module_.functions[f].registers) {
         placed.push_back({take_file(slot_bytes(r.type)), kernel_.state_count++});
       }
+      if (const auto frame = kernel_.stack_frames.find(f); frame != kernel_.stack_frames.end()) {
+        for (uint32_t r = 0; r < placed.size(); ++r)
+          frame->second.registers.push_back(register_operand(f, r));
+      }
     }
     scratch_.offset = take_file(16);
     scratch_.state = kernel_.state_count++;
     scratch_.bytes = 16;
   }
 
+  // Locals, call parameters and parameters of each function: in a place of their own, or from 0 in
+  // a frame on the stack if the function may run again before it has returned.
   void place_frames() {
     for (uint32_t f : functions_) {
       const ptx::Function& function = module_.functions[f];
+      const bool on_stack = cycles_[f] != kNoIndex;
+      uint64_t frame = 0;
+      uint64_t& bytes = on_stack ? frame : kernel_.local_bytes;
       const auto align = [&](uint64_t a) {
         a = std::max<uint64_t>(a, 16);
-        kernel_.local_bytes = (kernel_.local_bytes + a - 1) / a * a;
+        bytes = (bytes + a - 1) / a * a;
       };
       align(function.local_frame_align);
-      local_frame_[f] = kernel_.local_bytes;
-      kernel_.local_bytes += function.local_frame_size;
+      local_frame_[f] = bytes;
+      bytes += function.local_frame_size;
       align(16);
-      call_frame_[f] = kernel_.local_bytes;
-      kernel_.local_bytes += function.param_frame_size;
+      call_frame_[f] = bytes;
+      bytes += function.param_frame_size;
       align(function.parameter_align);
-      parameter_frame_[f] = kernel_.local_bytes;
-      if (!function.is_entry) kernel_.local_bytes += function.parameter_size;
+      parameter_frame_[f] = bytes;
+      if (!function.is_entry) bytes += function.parameter_size;
+      // What a GPU keeps there too; it also bounds the depth of calls.
+      if (on_stack) kernel_.stack_frames[f].bytes = frame + kReturnAddressBytes;
     }
     kernel_.local_bytes = (kernel_.local_bytes + 15) / 16 * 16;
+    kernel_.stack_base = kernel_.local_bytes;
+    kernel_.uses_stack |= !kernel_.stack_frames.empty();
+    if (kernel_.uses_stack) kernel_.local_bytes += kStackBytes;
   }
 
   Operand constant(uint64_t value, uint8_t bytes) {
@@ -211,25 +234,47 @@ class KernelDecoder {
     return o;
   }
 
+  // An address in the frame or parameter block of a function, `offset` bytes into it.
+  Operand frame_address(uint32_t f, uint64_t offset, int64_t addend, bool parameter,
+                        uint8_t bytes) {
+    const uint64_t value =
+        (parameter ? kParamFrameBit : 0) + offset + static_cast<uint64_t>(addend);
+    const auto frame = kernel_.stack_frames.find(f);
+    if (frame == kernel_.stack_frames.end()) return constant(value, bytes);
+    for (const Operand& known : frame->second.addresses) {
+      if (known.displacement == static_cast<int64_t>(value) && known.bytes == bytes)
+        return without_displacement(known);
+    }
+    Operand o;
+    o.kind = OperandKind::kValue;
+    o.bytes = bytes;
+    o.offset = take_file(bytes);
+    o.displacement = static_cast<int64_t>(value);
+    frame->second.addresses.push_back(o);
+    return without_displacement(o);
+  }
+
+  static Operand without_displacement(Operand o) {
+    o.displacement = 0;
+    return o;
+  }
+
   // The address of a symbol plus an offset, in the symbol's own space.
   Result<Operand> symbol_address(uint32_t f, uint32_t index, int64_t addend, uint8_t bytes) {
     const Symbol& s = module_.symbols[index];
     switch (s.kind) {
       case SymbolKind::kCallParam:
-        return constant(
-            (kParamFrameBit | (call_frame_[f] + s.offset)) + static_cast<uint64_t>(addend), bytes);
+        return frame_address(f, call_frame_[f] + s.offset, addend, true, bytes);
       case SymbolKind::kParameter:
         if (module_.functions[f].is_entry)
           return constant(s.offset + static_cast<uint64_t>(addend), bytes);
-        return constant(
-            (kParamFrameBit | (parameter_frame_[f] + s.offset)) + static_cast<uint64_t>(addend),
-            bytes);
+        return frame_address(f, parameter_frame_[f] + s.offset, addend, true, bytes);
       case SymbolKind::kVariable: break;
     }
     if (s.space == ptx::Space::kLocal) {
       if (s.function == kNoIndex)
         return Status(unsupported(fmt::format("module-scope .local variable '{}'", s.name)));
-      return constant(local_frame_[f] + s.offset + static_cast<uint64_t>(addend), bytes);
+      return frame_address(f, local_frame_[f] + s.offset, addend, false, bytes);
     }
     if (s.space == ptx::Space::kShared) {
       InitialValue v;
@@ -266,8 +311,9 @@ class KernelDecoder {
       case ptx::OperandKind::kNone:
       case ptx::OperandKind::kLabel:
       case ptx::OperandKind::kTargets:
-      case ptx::OperandKind::kFunction:
+      case ptx::OperandKind::kCallTargets:
       case ptx::OperandKind::kPrototype: return o;
+      case ptx::OperandKind::kFunction: return constant(function_address(source.index), bytes);
       case ptx::OperandKind::kSink: return scratch_;
       case ptx::OperandKind::kRegister:
         o = register_operand(f, source.index);
@@ -328,8 +374,12 @@ class KernelDecoder {
                  uint64_t& bytes) {
     if (o.kind == ptx::OperandKind::kSymbol) {
       const Symbol& s = module_.symbols[o.index];
-      const uint64_t base = s.kind == SymbolKind::kCallParam ? call_frame_[f] : parameter_frame_[f];
+      const bool own = s.kind == SymbolKind::kParameter;
+      if (s.kind == SymbolKind::kVariable || (own && module_.functions[f].is_entry))
+        return unsupported(fmt::format("'{}' is no parameter that a call can pass", s.name));
+      const uint64_t base = own ? parameter_frame_[f] : call_frame_[f];
       (is_from ? copy.from : copy.to) = static_cast<uint32_t>(base + s.offset);
+      (is_from ? copy.from_frame : copy.to_frame) = kernel_.stack_frames.contains(f);
       bytes = s.size;
       return ok_status();
     }
@@ -385,9 +435,19 @@ class KernelDecoder {
             function.elements_of(operands[i]);
       }
     }
-    if (callee == kNoIndex) return unsupported("an indirect call");
-    CallSite site;
+    if (op.guard_state != 0 || callee == kNoIndex) op.reconverge = op.index + 1;
+    if (callee == kNoIndex) {
+      std::map<uint32_t, uint32_t> sites;
+      for (const uint32_t target : ptx::indirect_targets(module_, function, instruction)) {
+        if (module_.functions[target].is_declaration) continue;
+        JITGEMM_ASSIGN(sites[target], add_call_site(f, target, results, arguments));
+      }
+      op.payload = kernel_.indirect_calls.size();
+      kernel_.indirect_calls.push_back(std::move(sites));
+      return ok_status();
+    }
     if (module_.functions[callee].is_declaration) {
+      CallSite site;
       op.execute = external_function(module_.functions[callee].name);
       for (const ptx::Operand& result : results) {
         ParamCopy zero;
@@ -402,15 +462,27 @@ class KernelDecoder {
       kernel_.call_sites.push_back(std::move(site));
       return ok_status();
     }
-    site.callee_first_op = first_op_[callee];
-    const ptx::Function& target = module_.functions[callee];
-    JITGEMM_TRY(add_copies(f, callee, arguments, target.parameters, true, site.arguments));
-    JITGEMM_TRY(add_copies(f, callee, results, target.returns, false, site.results));
-    op.payload = kernel_.call_sites.size();
-    op.target = site.callee_first_op;
-    kernel_.call_sites.push_back(std::move(site));
-    if (op.guard_state != 0) op.reconverge = op.index + 1;
+    JITGEMM_ASSIGN(op.payload, add_call_site(f, callee, results, arguments));
+    op.target = first_op_[callee];
     return ok_status();
+  }
+
+  Result<uint32_t> add_call_site(uint32_t caller, uint32_t callee,
+                                 std::span<const ptx::Operand> results,
+                                 std::span<const ptx::Operand> arguments) {
+    if (kernel_.call_sites.size() == kMaxCallSites) {
+      return Status(unsupported(fmt::format(
+          "more than {} pairs of a call and a function that it may reach", kMaxCallSites)));
+    }
+    CallSite site;
+    site.callee = callee;
+    site.callee_first_op = first_op_[callee];
+    site.reenters = cycles_[caller] != kNoIndex && cycles_[caller] == cycles_[callee];
+    const ptx::Function& target = module_.functions[callee];
+    JITGEMM_TRY(add_copies(caller, callee, arguments, target.parameters, true, site.arguments));
+    JITGEMM_TRY(add_copies(caller, callee, results, target.returns, false, site.results));
+    kernel_.call_sites.push_back(std::move(site));
+    return static_cast<uint32_t>(kernel_.call_sites.size() - 1);
   }
 
   Status decode_function(uint32_t f) {
@@ -425,9 +497,10 @@ class KernelDecoder {
     const std::vector<uint32_t> meets = reconvergence_blocks(function);
     for (uint32_t i = 0; i < function.instructions.size(); ++i) {
       const ptx::Instruction& instruction = function.instructions[i];
+      at_ = &instruction;
       const auto operands = function.operands_of(instruction);
       const ptx::Form& form = table.form(instruction.form);
-      const Choice choice = choose(function, instruction);
+      const Choice choice = choose(module_, function, instruction);
       if (choice.execute == nullptr) return unsupported(choice.unsupported);
       Op op;
       op.execute = choice.execute;
@@ -460,7 +533,8 @@ class KernelDecoder {
           for (uint32_t& t : targets) t += base;
           kernel_.target_lists.push_back(std::move(targets));
         }
-        if (instruction.opcode == ptx::Opcode::kCall) continue;
+        const bool call = instruction.opcode == ptx::Opcode::kCall;
+        if (call && !(s == kCallTargetSlot && o.is_register())) continue;
         JITGEMM_ASSIGN(
             Operand decoded,
             operand(f, o, slot_type(form.slots[s], instruction.modifiers), form.slots[s].role));
@@ -483,23 +557,30 @@ class KernelDecoder {
   }
 
  public:
-  static Choice choose(const ptx::Function& function, const ptx::Instruction& instruction) {
+  // Where decode() failed.
+  const ptx::Instruction* place() const { return at_; }
+
+  static Choice choose(const Module& module, const ptx::Function& function,
+                       const ptx::Instruction& instruction) {
     Choice choice = choose_instruction(function, instruction);
     if (choice.execute == nullptr) return choice;
     const auto operands = function.operands_of(instruction);
-    if (instruction.opcode == ptx::Opcode::kCall &&
-        std::none_of(operands.begin(), operands.end(),
-                     [](const ptx::Operand& o) { return o.kind == ptx::OperandKind::kFunction; })) {
-      return Choice::refuse("a call through a register is not simulated");
-    }
     for (const ptx::Operand& o : operands) {
       if (o.kind == ptx::OperandKind::kSpecialRegister &&
           is_clock(static_cast<ptx::SpecialRegister>(o.index)) &&
           instruction.opcode != ptx::Opcode::kMov) {
         return Choice::refuse("a clock register is read by mov only");
       }
-      if (o.kind == ptx::OperandKind::kFunction && instruction.opcode != ptx::Opcode::kCall) {
-        return Choice::refuse("the address of a function");
+      if (o.kind == ptx::OperandKind::kFunction) {
+        const ptx::Function& target = module.functions[o.index];
+        const bool called = instruction.opcode == ptx::Opcode::kCall;
+        if (target.is_entry) return Choice::refuse("an entry is launched, not called");
+        if (target.is_declaration && !(called && external_function(target.name) != nullptr)) {
+          return Choice::refuse(
+              fmt::format("function '{}' is not defined in the module", target.name));
+        }
+        if (!called && o.value != 0)
+          return Choice::refuse("a number is added to the address of a function");
       }
     }
     return choice;
@@ -507,10 +588,12 @@ class KernelDecoder {
 
  private:
   const Module& module_;
+  const std::vector<uint32_t>& cycles_;  // ptx::call_cycles
   DecodedKernel kernel_;
+  const ptx::Instruction* at_ = nullptr;  // being decoded
   Operand scratch_;
   uint32_t file_ = 0;
-  std::vector<uint32_t> functions_, path_;
+  std::vector<uint32_t> functions_;
   std::map<uint32_t, uint32_t> first_op_;
   std::map<uint32_t, std::vector<Placed>> registers_;
   std::map<uint32_t, uint64_t> local_frame_, call_frame_, parameter_frame_;
@@ -536,16 +619,22 @@ Result<std::shared_ptr<const DecodedProgram>> decode_module(ptx::Module module,
   auto program = std::make_shared<DecodedProgram>();
   program->module = std::move(module);
   program->lines = split_lines(text);
+  if (program->module.functions.size() > kMaxFunctions)
+    return Status(unsupported(fmt::format("more than {} functions", kMaxFunctions)));
+  const std::vector<uint32_t> cycles = ptx::call_cycles(program->module);
   std::string refused;
   for (const ptx::Function& function : program->module.functions) {
     if (!function.is_entry || function.is_declaration) continue;
-    Result<DecodedKernel> kernel = KernelDecoder(program->module, function).decode();
+    KernelDecoder decoder(program->module, function, cycles);
+    Result<DecodedKernel> kernel = decoder.decode();
     if (kernel) {
       program->kernels.push_back(std::move(*kernel));
-    } else {
-      refused += fmt::format("{}entry '{}': {}", refused.empty() ? "" : "\n", function.name,
-                             kernel.error().message());
+      continue;
     }
+    const ptx::SourcePosition at =
+        decoder.place() != nullptr ? decoder.place()->position : function.position;
+    refused += fmt::format("{}{}:{}: entry '{}': {}", refused.empty() ? "" : "\n", at.line,
+                           at.column, function.name, kernel.error().message());
   }
   if (!refused.empty()) return Status(unsupported(std::move(refused)));
   return std::shared_ptr<const DecodedProgram>(std::move(program));
@@ -553,8 +642,9 @@ Result<std::shared_ptr<const DecodedProgram>> decode_module(ptx::Module module,
 
 Result<std::shared_ptr<const DecodedProgram>> decode_program(std::string_view text) {
   ptx::LoadOptions options;
-  options.refuse = [](const ptx::Function& function, const ptx::Instruction& instruction) {
-    const Choice choice = KernelDecoder::choose(function, instruction);
+  options.refuse = [](const Module& module, const ptx::Function& function,
+                      const ptx::Instruction& instruction) {
+    const Choice choice = KernelDecoder::choose(module, function, instruction);
     return choice.execute == nullptr ? choice.unsupported : std::string();
   };
   JITGEMM_ASSIGN(ptx::Module module, ptx::load_module(text, options));

@@ -42,6 +42,7 @@ std::span<const OpcodeRow> matrix_move_rows();  // ldmatrix, stmatrix, movmatrix
 std::span<const OpcodeRow> address_rows();      // cvta, isspacep, mapa, prefetch, ...
 std::span<const OpcodeRow> atomic_rows();
 std::span<const OpcodeRow> control_rows();
+std::span<const OpcodeRow> call_rows();  // call, ret, the stack
 std::span<const OpcodeRow> barrier_rows();
 std::span<const OpcodeRow> warp_rows();
 std::span<const OpcodeRow> async_copy_rows();  // cp.async without bulk

@@ -88,6 +88,12 @@ namespace jitgemm::sim {
     "9.7.19.5 setmaxnreg")                                                                         \
   X(kIllegalOperand, "illegal operand value", "an operand must be in its legal range",             \
     "9.7 Instructions")                                                                            \
+  X(kIndirectCall, "illegal call through a register",                                              \
+    "the register must hold the address of a function that the call's prototype or list of "       \
+    "targets allows",                                                                              \
+    "9.7.12.5 call")                                                                               \
+  X(kStackOverflow, "stack overflow", "a thread's stack must hold its frames and allocations",     \
+    "9.7.11.3 alloca")                                                                             \
   X(kTrap, "trap", "the program executed trap", "9.7.19.4 trap")                                   \
   X(kDeadlock, "deadlock", "some thread must be able to proceed", "8 Memory Consistency Model")    \
   X(kStepLimit, "step limit reached", "the run exceeded its limit of instructions", "-")           \

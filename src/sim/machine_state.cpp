@@ -93,6 +93,7 @@ Warp::Warp(Cta& owner, uint32_t index_in_cta) : cta(owner), index(index_in_cta) 
     local.resize(local_bytes * kLanes);
     local_written.resize(local_bytes * kLanes);
   }
+  stack_pointer.fill(static_cast<uint32_t>(kernel.stack_base));
   for (const InitialValue& v : kernel.initial_values) {
     if (v.kind == InitialValue::Kind::kSpecial && v.bytes == 1) {
       const LaneMask all = special_value(*this, 0, v.special, v.component) != 0 ? kAllLanes : 0;
@@ -172,7 +173,7 @@ Step Warp::park(const Wait& wait) {
 }
 
 void Warp::add_split(uint32_t pc, LaneMask mask, int32_t frame,
-                     std::vector<uint32_t> return_stack) {
+                     std::vector<ReturnSite> return_stack) {
   Split s;
   s.pc = pc;
   s.mask = mask;
@@ -216,7 +217,7 @@ void Warp::exit_lanes(LaneMask lanes_to_exit) {
     uint32_t pc;
     LaneMask mask;
     int32_t frame;
-    std::vector<uint32_t> return_stack;
+    std::vector<ReturnSite> return_stack;
   };
   std::vector<Released> released;
   for (Frame& f : frames) {

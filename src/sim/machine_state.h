@@ -55,6 +55,20 @@ struct Wait {
   bool may_time_out = false;
 };
 
+// What a call keeps for its return, by lane; shared by the splits that come back one by one.
+struct SavedFrame {
+  std::array<uint32_t, kLanes> frame{}, stack_pointer{};
+  std::vector<std::byte> file;  // the caller's registers, if the call may come back to it
+  std::vector<LaneMask> undefined;
+};
+
+struct ReturnSite {
+  uint32_t op = 0;                          // of the call
+  uint32_t call_site = 0;                   // in DecodedKernel::call_sites
+  std::shared_ptr<const SavedFrame> saved;  // null in kernels without a stack
+  friend bool operator==(const ReturnSite&, const ReturnSite&) = default;
+};
+
 // Lanes of a warp that run together.
 struct Split {
   uint32_t pc = 0;
@@ -68,7 +82,7 @@ struct Split {
   uint32_t parked_op = 0;
   static constexpr uint64_t kNotParked = ~uint64_t{0};
   Wait wait;
-  std::vector<uint32_t> return_stack;  // call sites
+  std::vector<ReturnSite> return_stack;
 };
 
 // Lanes that diverged at a branch and are to meet at `reconverge`.
@@ -78,7 +92,7 @@ struct Frame {
   LaneMask arrived = 0;
   int32_t parent = -1;
   bool used = false;
-  std::vector<uint32_t> return_stack;
+  std::vector<ReturnSite> return_stack;
 };
 
 class Warp {
@@ -170,7 +184,7 @@ class Warp {
   // `reconverge` (kNoIndex: nowhere). Both sides must be non-empty.
   void diverge(LaneMask taken, uint32_t target, uint32_t reconverge);
   // A new split of this warp, runnable.
-  void add_split(uint32_t pc, LaneMask mask, int32_t frame, std::vector<uint32_t> return_stack);
+  void add_split(uint32_t pc, LaneMask mask, int32_t frame, std::vector<ReturnSite> return_stack);
   int32_t open_frame(uint32_t reconverge, const Split& from);
   // The lanes that wait at reconvergence points no longer wait for the missing ones. True if any
   // did.
@@ -184,6 +198,9 @@ class Warp {
   std::vector<std::byte> local;  // thread after thread
   WrittenMap local_written;
   uint64_t local_bytes = 0;  // per thread
+  // Of kernels with a stack, by lane, as offsets in the thread's local memory: the frame of the
+  // function at hand, if it has one, and the first free byte.
+  std::array<uint32_t, kLanes> stack_frame{}, stack_pointer{};
 
   const GlobalMemory::Range* range_hint = nullptr;
 

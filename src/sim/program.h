@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -102,15 +103,33 @@ struct VariableAddress {
 
 // Per-lane copies between two places of the .param frame, at call and at return.
 struct ParamCopy {
-  uint32_t from = 0, to = 0, bytes = 0;  // byte offsets in the thread's local memory
+  uint32_t from = 0, to = 0, bytes = 0;       // byte offsets in the thread's local memory
+  bool from_frame = false, to_frame = false;  // counted from the function's frame on the stack
   bool from_register = false, to_register = false;
   Operand from_operand, to_operand;
 };
 
 struct CallSite {
   uint32_t callee_first_op = 0;
+  uint32_t callee = ptx::kNoIndex;  // index in the module
+  bool reenters = false;            // the caller may run again before this call returns
   std::vector<ParamCopy> arguments, results;
 };
+
+// A function that may run again before it has returned. Its locals and parameters lie in a frame on
+// the thread's stack, and a call that may come back to it keeps its registers.
+struct StackFrame {
+  uint64_t bytes = 0;
+  std::vector<Operand> registers;
+  // File slots that hold addresses in the frame; displacement is the distance from its base.
+  std::vector<Operand> addresses;
+};
+
+// The number by which a program knows a function; no space contains it.
+inline constexpr uint64_t kFunctionWindow = uint64_t{4} << 56;
+constexpr uint64_t function_address(uint32_t function) {
+  return kFunctionWindow + (uint64_t{function} + 1) * 16;
+}
 
 struct DecodedKernel {
   const ptx::Function* function = nullptr;
@@ -119,6 +138,11 @@ struct DecodedKernel {
   std::vector<Operand> lists;
   std::vector<std::vector<uint32_t>> target_lists;  // op indices, of brx.idx
   std::vector<CallSite> call_sites;
+  // Of each call through a register: the call site for each function that it may reach.
+  std::vector<std::map<uint32_t, uint32_t>> indirect_calls;
+  std::map<uint32_t, StackFrame> stack_frames;  // by function; only those in a cycle of calls
+  uint64_t stack_base = 0;   // in a thread's local memory, behind what has its own place
+  bool uses_stack = false;   // recursion or dynamic allocation
   uint32_t file_bytes = 0;   // registers of all functions, initial values
   uint32_t state_count = 1;  // 0 is the always-defined one
   std::vector<InitialValue> initial_values;

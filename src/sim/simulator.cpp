@@ -117,8 +117,9 @@ Result<std::shared_ptr<ModuleVariables>> allocate_variables(const ptx::Module& m
   for (size_t i = 0; i < module.symbols.size(); ++i) {
     const ptx::Symbol& s = module.symbols[i];
     for (const ptx::Relocation& r : s.relocations) {
-      if (addresses[i] == 0 || r.is_function) continue;
-      const uint64_t value = addresses[r.index] + static_cast<uint64_t>(r.addend);
+      if (addresses[i] == 0) continue;
+      const uint64_t base = r.is_function ? function_address(r.index) : addresses[r.index];
+      const uint64_t value = base + static_cast<uint64_t>(r.addend);
       std::memcpy(reinterpret_cast<std::byte*>(addresses[i]) + r.offset, &value, r.bytes);
     }
   }

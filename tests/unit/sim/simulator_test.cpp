@@ -109,18 +109,5 @@ $L_fine:
   EXPECT_THAT(failing.outcome(), HasSubstr("an assertion of the program failed"));
 }
 
-TEST(Simulator, ACallThroughARegisterIsRefusedWithItsPlace) {
-  const std::string text =
-      kernel_text("", "proto: .callprototype _ ();\ncall %rd1, (), proto;\nret;");
-  const Result<Program> program = Program::load(text);
-  ASSERT_FALSE(program.has_value());
-  EXPECT_EQ(program.error().code(), StatusCode::kUnsupported);
-  const size_t line =
-      1 + static_cast<size_t>(std::count(
-              text.begin(), text.begin() + static_cast<long>(text.find("call %rd1")), '\n'));
-  EXPECT_NE(program.error().message().find(fmt::format("{}:1: call", line)), std::string::npos)
-      << program.error().message();
-}
-
 }  // namespace
 }  // namespace jitgemm::sim
