@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "simrun": {"support", "ptx", "sim", "verify"},
     "runtime": {"support", "problem", "plan", "specialize", "compile", "cache", "device"},
     "selftest": {"support", "problem", "plan", "compile", "device", "runtime", "verify"},
+    "bench": {"support", "problem", "plan", "specialize", "compile", "device", "runtime", "selftest", "verify"},
     "api": {"support", "problem", "plan", "device", "runtime", "simrun", "jitgemm"},
 }
 # Files that may see more, with the reason.

@@ -36,6 +36,7 @@ class CudaDevice final : public Device {
 
   const CudaDriverApi& api() const { return api_; }
   CuContext context() const { return context_; }
+  CuDevice handle() const { return device_; }
 
  private:
   // The driver wants a current context for it, although it only computes.

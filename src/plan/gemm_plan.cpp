@@ -60,6 +60,16 @@ int64_t m_class_bound(int64_t m) {
   }
 }
 
+std::string plan_identity(const GemmPlan& plan) {
+  std::string text =
+      fmt::format("{} {}x{}x{} stages={} threads={} cluster={} split={} feeds={},{} store={}",
+                  kernel_family_info(plan.family).name, plan.tile_m, plan.tile_n, plan.tile_k,
+                  plan.stages, plan.threads, plan.cluster, plan.split_k, feed_name(plan.feed_a),
+                  feed_name(plan.feed_b), plan.store == Store::kTma ? "tma" : "direct");
+  for (const auto& [name, value] : plan.extra_fields) text += fmt::format(" {}={}", name, value);
+  return text;
+}
+
 std::string_view feed_name(Feed feed) {
   switch (feed) {
     case Feed::kTma: return "tma";

@@ -59,6 +59,9 @@ struct GemmPlan {
   // The m that the kernel is made for: the problem's under MPolicy::kExact, else an upper bound
   // that only guides the choice of tiles.
   int64_t planned_m = 0;
+  // What the planner's model expects of a launch; 0 where it has no model. It ranks plans and is no
+  // part of a kernel.
+  double estimate_us = 0;
   int32_t tile_m = 0;
   int32_t tile_n = 0;
   int32_t tile_k = 0;
@@ -104,6 +107,10 @@ LaunchGeometry launch_geometry(const GemmPlan& plan, int64_t m, int sm_count);
 
 // The largest m of m's class (MPolicy::kClass): at most 32 classes over 1..16384, unbounded above.
 int64_t m_class_bound(int64_t m);
+
+// One line that tells a plan from every other plan of its problem: what reaches the specialiser and
+// the launch. Stable, so that files may hold it.
+std::string plan_identity(const GemmPlan& plan);
 
 std::string_view feed_name(Feed feed);
 std::string_view plan_source_name(PlanSource source);

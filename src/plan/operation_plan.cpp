@@ -49,6 +49,22 @@ Result<OperationPlan> plan_operation(const GemmProblem& problem, const PlanReque
   return plan;
 }
 
+Result<std::vector<OperationPlan>> operation_candidates(const GemmProblem& problem,
+                                                        const PlanRequest& request) {
+  JITGEMM_TRY(validate(problem));
+  JITGEMM_ASSIGN(std::vector<GemmPlan> products,
+                 plan_candidates(product_problem(problem), request));
+  std::vector<OperationPlan> plans;
+  for (GemmPlan& product : products) {
+    OperationPlan plan;
+    plan.problem = problem;
+    if (problem.quantizes_a()) plan.launches.emplace_back(plan_quantize(problem));
+    plan.launches.emplace_back(std::move(product));
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
 std::string_view launch_name(const LaunchPlan& launch) {
   if (const auto* product = std::get_if<GemmPlan>(&launch)) {
     return kernel_family_info(product->family).name;

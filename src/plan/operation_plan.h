@@ -38,6 +38,9 @@ struct WorkspaceLayout {
 WorkspaceLayout workspace_layout(const OperationPlan& plan, int64_t m);
 
 Result<OperationPlan> plan_operation(const GemmProblem& problem, const PlanRequest& request = {});
+// Every legal operation, the model's best first: those of the product's candidates.
+Result<std::vector<OperationPlan>> operation_candidates(const GemmProblem& problem,
+                                                        const PlanRequest& request = {});
 
 // "quantize_rows", or the product's kernel family.
 std::string_view launch_name(const LaunchPlan& launch);

@@ -70,6 +70,36 @@ Feed grouped_feed(const GemmProblem& p, int64_t ld, int64_t stride, int64_t grou
   return whole_rows ? Feed::kTma : Feed::kCpAsync;
 }
 
+bool is_sm90(const GemmProblem& problem) {
+  return arch_info(problem.arch).compute_capability / 10 == 9;
+}
+
+Result<PlannerInput> planner_input(const GemmProblem& problem, const PlanRequest& request) {
+  JITGEMM_TRY(validate(problem));
+  if (problem.quantizes_a()) {
+    return unsupported(
+        fmt::format("a_dtype: a product takes codes, found {}", dtype_info(problem.a_dtype).name));
+  }
+  const ArchInfo& arch = arch_info(problem.arch);
+  if (request.overrides.family) {
+    const KernelFamilyInfo& family = kernel_family_info(*request.overrides.family);
+    if (family.major != 0 && family.major != arch.compute_capability / 10) {
+      return unsupported(fmt::format("kernel: '{}' is not for {}", family.name, arch.target));
+    }
+  }
+  return PlannerInput{without_unused(problem), planned_m(problem),
+                      request.sm_count > 0 ? request.sm_count : arch.default_sm_count,
+                      request.overrides};
+}
+
+bool has_constants(const GemmPlan& plan, const PlanOverrides& overrides) {
+  return std::all_of(
+      overrides.constants.begin(), overrides.constants.end(), [&](const SpecField& wanted) {
+        return std::find(plan.extra_fields.begin(), plan.extra_fields.end(), wanted) !=
+               plan.extra_fields.end();
+      });
+}
+
 }  // namespace
 
 Feed feed_for(int64_t row_bytes, int32_t alignment) {
@@ -144,27 +174,38 @@ std::string group_reason(const PlannerInput& input, int tile_m) {
   return text;
 }
 
+Result<std::vector<GemmPlan>> plan_candidates(const GemmProblem& problem,
+                                              const PlanRequest& request) {
+  JITGEMM_ASSIGN(const PlannerInput input, planner_input(problem, request));
+  std::vector<GemmPlan> plans;
+  if (request.overrides.family == KernelFamily::kReference) {
+    JITGEMM_ASSIGN(GemmPlan plan, plan_reference(input));
+    plans.push_back(std::move(plan));
+  } else {
+    plans = is_sm90(problem) ? sm90_candidates(input) : sm100_candidates(input);
+  }
+  std::erase_if(plans,
+                [&](const GemmPlan& plan) { return !has_constants(plan, request.overrides); });
+  std::stable_sort(plans.begin(), plans.end(), [](const GemmPlan& x, const GemmPlan& y) {
+    return x.estimate_us < y.estimate_us;
+  });
+  if (request.overrides.any()) {
+    for (GemmPlan& plan : plans) plan.source = PlanSource::kOverride;
+  }
+  return plans;
+}
+
 Result<GemmPlan> plan_gemm(const GemmProblem& problem, const PlanRequest& request) {
-  JITGEMM_TRY(validate(problem));
-  if (problem.quantizes_a()) {
-    return unsupported(
-        fmt::format("a_dtype: a product takes codes, found {}", dtype_info(problem.a_dtype).name));
+  if (!request.overrides.constants.empty()) {
+    JITGEMM_ASSIGN(std::vector<GemmPlan> plans, plan_candidates(problem, request));
+    if (plans.empty()) return unsupported("overrides: no kernel has that combination");
+    return std::move(plans.front());
   }
-  const ArchInfo& arch = arch_info(problem.arch);
-  const PlannerInput input{without_unused(problem), planned_m(problem),
-                           request.sm_count > 0 ? request.sm_count : arch.default_sm_count,
-                           request.overrides};
-  const int major = arch.compute_capability / 10;
-  if (request.overrides.family) {
-    const KernelFamilyInfo& family = kernel_family_info(*request.overrides.family);
-    if (family.major != 0 && family.major != major) {
-      return unsupported(fmt::format("kernel: '{}' is not for {}", family.name, arch.target));
-    }
-  }
+  JITGEMM_ASSIGN(const PlannerInput input, planner_input(problem, request));
   Result<GemmPlan> plan = request.overrides.family == KernelFamily::kReference
                               ? plan_reference(input)
-                          : major == 9 ? plan_sm90(input)
-                                       : plan_sm100(input);
+                          : is_sm90(problem) ? plan_sm90(input)
+                                             : plan_sm100(input);
   if (!plan) return plan.error().with_context("planning " + to_string(problem));
   if (request.overrides.any()) plan->source = PlanSource::kOverride;
   return plan;

@@ -21,8 +21,12 @@ struct PlanOverrides {
   std::optional<int32_t> stages;
   std::optional<int32_t> cluster;
   std::optional<int32_t> split_k;
+  // Constants that the family alone has, by their name in the Spec.
+  std::vector<SpecField> constants;
 
-  bool any() const { return family || tile_m || tile_n || stages || cluster || split_k; }
+  bool any() const {
+    return family || tile_m || tile_n || stages || cluster || split_k || !constants.empty();
+  }
 };
 
 struct PlanRequest {
@@ -32,6 +36,10 @@ struct PlanRequest {
 
 // The product alone: UNSUPPORTED for a problem that quantises first (plan/operation_plan.h).
 Result<GemmPlan> plan_gemm(const GemmProblem& problem, const PlanRequest& request = {});
+
+// Every legal plan, the model's best first. Of a problem that quantises: UNSUPPORTED, as above.
+Result<std::vector<GemmPlan>> plan_candidates(const GemmProblem& problem,
+                                              const PlanRequest& request = {});
 
 // What every planner starts from: a valid problem, its planned m, the SM count resolved.
 struct PlannerInput {

@@ -133,6 +133,9 @@ double feed_cycles(Feed feed, double bytes) {
   return 0;
 }
 
+// A clock to turn cycles into time with, so that plans of all archs are told in one unit.
+constexpr double kCyclesPerMicrosecond = 1900;
+
 double estimate(const Choice& c, const Inputs& in) {
   const GemmProblem& p = in.input.problem;
   const int64_t tiles = in.tiles(c);
@@ -316,6 +319,7 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
   plan.problem = input.problem;
   plan.family = c.family;
   plan.planned_m = input.planned_m;
+  plan.estimate_us = c.cycles / kCyclesPerMicrosecond;
   plan.tile_m = c.swap ? c.columns : kLanes;
   plan.tile_n = c.swap ? kLanes : c.columns;
   plan.tile_k = kTileK;

@@ -340,6 +340,7 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
   plan.problem = input.problem;
   plan.family = c.swap ? KernelFamily::kSm90Swap : KernelFamily::kSm90;
   plan.planned_m = input.planned_m;
+  plan.estimate_us = c.time / 1000;
   plan.tile_m = c.swap ? c.columns : c.rows;
   plan.tile_n = c.swap ? c.rows : c.columns;
   plan.tile_k = kTileK;

@@ -98,6 +98,10 @@ Result<PreparedGemm> Context::prepare(const GemmProblem& problem, const PlanOver
                                       Device& device, BuildMode mode) {
   const PlanRequest request{device.info().plan_sm_count, overrides};
   JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem, request));
+  return prepare(std::move(plan), device, mode);
+}
+
+Result<PreparedGemm> Context::prepare(OperationPlan plan, Device& device, BuildMode mode) {
   PreparedGemm prepared;
   GemmOperation::Kernels loaded;
   for (const LaunchPlan& launch : plan.launches) {

@@ -41,6 +41,9 @@ class Context {
   // Plans for the device's SM count, builds and loads. May compile. Thread-safe.
   Result<PreparedGemm> prepare(const GemmProblem& problem, const PlanOverrides& overrides,
                                Device& device, BuildMode mode = BuildMode::kCached);
+  // The same for a plan that was made for that device.
+  Result<PreparedGemm> prepare(OperationPlan plan, Device& device,
+                               BuildMode mode = BuildMode::kCached);
   // Once for each device and kernel; it stays as long as the context.
   Result<std::shared_ptr<const LoadedKernel>> load(Device& device, const BuiltKernel& kernel,
                                                    const LaunchGeometry& geometry);

@@ -118,6 +118,32 @@ def write_safetensors(path, tensors):
     pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
+class Bench(unittest.TestCase):
+    def test_shapes_are_checked_before_a_device_is_opened(self):
+        for arguments, word in (
+            (("-m", "64"), "-n"),
+            (("-m", "64", "-n", "1,2", "-k", "1,2,3"), "-n, -k"),
+            (("--suite", "huge"), "huge"),
+            (("--suite", "seed", "-m", "1"), "--suite"),
+            (("-m", "1", "-n", "128", "-k", "128", "--regime", "cold"), "cold"),
+        ):
+            done = run("bench", OPERATION, *arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(word, done.stderr)
+
+    def test_the_simulator_has_no_time(self):
+        done = run("bench", OPERATION, "-m", "64", "-n", "128", "-k", "256", "--device", "sim")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("timing needs a GPU", done.stderr)
+
+    def test_kernels_of_candidates_are_compiled_without_a_device(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("--cache-dir", folder, "bench", OPERATION, "-m", "64", "-n", "128", "-k", "256", "--plans",
+                       "model:2", "--compile-only")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("2 kernels of 1 shapes", done.stdout)
+
+
 class Run(unittest.TestCase):
     def test_quantises_a_on_both_archs(self):
         for arch in ("sm_90a", "sm_100a"):

@@ -53,6 +53,7 @@ void add_doctor_command(CLI::App& app, Cli& cli);
 void add_verify_command(CLI::App& app, Cli& cli);
 void add_selftest_command(CLI::App& app, Cli& cli);
 void add_sim_command(CLI::App& app, Cli& cli);
+void add_bench_command(CLI::App& app, Cli& cli);
 
 struct MRange {
   int64_t first = 0;

@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   jitgemm::cli::add_verify_command(app, cli);
   jitgemm::cli::add_selftest_command(app, cli);
   jitgemm::cli::add_sim_command(app, cli);
+  jitgemm::cli::add_bench_command(app, cli);
 
   try {
     app.parse(argc, argv);

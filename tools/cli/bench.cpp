@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// jitgemm bench: products timed against peers on a GPU, each checked first. The method is in
+// docs/performance.md.
+#include "bench/ceilings.h"
+#include "bench/plan_choice.h"
+#include "bench/shape_run.h"
+#include "cli.h"
+#include "support/filesystem.h"
+
+#include <fmt/format.h>
+
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+namespace jitgemm::cli {
+namespace {
+
+struct BenchFlags {
+  std::string operation = "block_scaled_mm";
+  std::string device = "cuda:0";
+  std::string arch;
+  std::string suite;
+  std::vector<int64_t> m;
+  std::vector<int64_t> n;
+  std::vector<int64_t> k;
+  std::vector<std::string> out_dtypes = {"BF16"};
+  std::vector<std::string> m_policies = {"exact"};
+  std::string a_scale_major = "row";
+  std::string plans = "auto";
+  std::string regime = "rested";
+  std::string cublaslt;
+  std::string output;
+  std::string commit = "unknown";
+  int rounds = 9;
+  double seconds_per_shape = 0;
+  bool ceilings = false;
+  bool no_peers = false;
+  bool compile_only = false;
+};
+
+std::string now() {
+  const std::time_t time = std::time(nullptr);
+  std::tm utc = {};
+  gmtime_r(&time, &utc);
+  char text[32] = {};
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+Result<std::vector<bench::Shape>> shapes_of(const BenchFlags& flags) {
+  const bool listed = !flags.m.empty() || !flags.n.empty() || !flags.k.empty();
+  if (flags.suite.empty() && !listed && flags.ceilings) return std::vector<bench::Shape>();
+  if (flags.suite.empty()) return bench::listed_shapes(flags.m, flags.n, flags.k);
+  if (listed) return invalid_argument("--suite: expected a suite or -m, -n and -k, found both");
+  return bench::suite_shapes(flags.suite);
+}
+
+Result<std::string> plans_text(const std::string& flag) {
+  if (!flag.starts_with('@')) return flag;
+  std::ifstream file(flag.substr(1), std::ios::binary);
+  if (!file) return io_error("--plans: " + flag.substr(1) + " could not be read");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+struct ShapeWork {
+  bench::Shape shape;
+  std::vector<OperationPlan> plans;
+};
+
+// The plans of every shape and output type, before a device is asked for anything.
+Result<std::vector<ShapeWork>> plan_all(const BenchFlags& flags,
+                                        const std::vector<bench::Shape>& shapes, Arch arch,
+                                        int sm_count) {
+  if (flags.operation != "block_scaled_mm") {
+    return unsupported(
+        fmt::format("operation: '{}' cannot be timed; block_scaled_mm can", flags.operation));
+  }
+  JITGEMM_ASSIGN(const std::string choice, plans_text(flags.plans));
+  std::vector<ShapeWork> work;
+  for (const std::string& out_dtype : flags.out_dtypes) {
+    for (const bench::Shape& shape : shapes) {
+      ShapeWork item{shape, {}};
+      for (const std::string& policy : flags.m_policies) {
+        ProblemFlags problem_flags;
+        problem_flags.m = std::to_string(shape.m);
+        problem_flags.n = shape.n;
+        problem_flags.k = shape.k;
+        problem_flags.out_dtype = out_dtype;
+        problem_flags.m_policy = policy;
+        problem_flags.a_scale_major = flags.a_scale_major;
+        JITGEMM_ASSIGN(const GemmProblem problem, problem_flags.problem(arch));
+        JITGEMM_ASSIGN(std::vector<OperationPlan> plans,
+                       bench::choose_plans(problem, sm_count, choice));
+        for (OperationPlan& plan : plans) item.plans.push_back(std::move(plan));
+      }
+      work.push_back(std::move(item));
+    }
+  }
+  return work;
+}
+
+Status compile_all(Context& context, Arch arch, const std::vector<ShapeWork>& work) {
+  JITGEMM_TRY(bench::GpuKernels::compile(context, arch));
+  size_t kernels = 0;
+  for (const ShapeWork& item : work) {
+    for (const OperationPlan& plan : item.plans) {
+      for (const LaunchPlan& launch : plan.launches) {
+        JITGEMM_ASSIGN(const BuiltKernel kernel,
+                       context.builder().build(launch, BuildMode::kCached));
+        ++kernels;
+      }
+    }
+  }
+  fmt::print("{} kernels of {} shapes are in the cache\n", kernels, work.size());
+  return ok_status();
+}
+
+void print_shape(const bench::ShapeResult& shape) {
+  fmt::print("m={} n={} k={} {} ({}, set-up {:.2f} s)\n", shape.shape.m, shape.shape.n,
+             shape.shape.k, shape.out_dtype,
+             shape.single_call ? "single calls" : fmt::format("graph of {} calls", shape.sets),
+             shape.setup_s);
+  for (const bench::ContenderResult& c : shape.contenders) {
+    std::string times;
+    if (!c.rested_us.empty()) {
+      const bench::Summary s = bench::summarize(c.rested_us);
+      times += fmt::format(" {:9.2f} us {:6.0f} TFLOP/s (spread {:.1f} %)", s.median,
+                           shape.shape.flops() / (s.median * 1e6), 100 * s.spread());
+    }
+    if (c.sustained) {
+      times += fmt::format("  sustained {:9.2f} us, {:.0f} MHz, {:.0f} W", c.sustained->call_us,
+                           c.sustained->state.sm_clock_mhz, c.sustained->state.power_w);
+    }
+    if (!c.not_timed.empty()) times += " not timed: " + c.not_timed;
+    if (c.check) times += fmt::format("  error {:.3g}", c.check->relative_l2);
+    fmt::print("  {:<20}{}  {}\n", c.info.name, times, c.info.variant);
+  }
+  std::fflush(stdout);
+}
+
+bool any_wrong(const bench::BenchResult& result) {
+  for (const bench::ShapeResult& shape : result.shapes) {
+    for (const bench::ContenderResult& c : shape.contenders) {
+      if (c.check && !c.check->passed) return true;
+    }
+  }
+  return false;
+}
+
+Status run_bench(const BenchFlags& flags, Cli& cli) {
+  if (flags.regime != "rested" && flags.regime != "sustained" && flags.regime != "both") {
+    return invalid_argument(
+        fmt::format("--regime: expected rested, sustained or both, found '{}'", flags.regime));
+  }
+  JITGEMM_ASSIGN(const std::vector<bench::Shape> shapes, shapes_of(flags));
+  JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
+  std::optional<Arch> arch;
+  if (!flags.arch.empty()) {
+    JITGEMM_ASSIGN(arch, parse_arch(flags.arch));
+  }
+  if (flags.compile_only) {
+    const Arch target = arch.value_or(Arch::kSm90a);
+    JITGEMM_ASSIGN(const std::vector<ShapeWork> work,
+                   plan_all(flags, shapes, target, arch_info(target).default_sm_count));
+    return compile_all(*context, target, work);
+  }
+  JITGEMM_ASSIGN(Device* const device, context->device(flags.device, arch));
+  const DeviceInfo& info = device->info();
+  JITGEMM_ASSIGN(const std::vector<ShapeWork> work,
+                 plan_all(flags, shapes, info.arch, info.plan_sm_count));
+  JITGEMM_ASSIGN(const std::unique_ptr<bench::GpuSession> session,
+                 bench::GpuSession::create(*context, *device));
+
+  bench::BenchResult result;
+  result.date = now();
+  result.commit = flags.commit;
+  result.version = JITGEMM_VERSION_STRING;
+  result.device = info.description;
+  result.sm_count = info.sm_count;
+  result.driver_version = info.driver_version;
+  result.power_limit_w = session->power_limit_w();
+  result.rounds = flags.rounds;
+  std::unique_ptr<bench::CublasLt> peers;
+  if (!flags.no_peers) {
+    Result<std::unique_ptr<bench::CublasLt>> opened =
+        bench::CublasLt::create(*session, flags.cublaslt);
+    if (opened) {
+      peers = std::move(*opened);
+      result.cublaslt = peers->version();
+    } else if (!flags.cublaslt.empty()) {
+      return opened.error();
+    } else {
+      result.cublaslt = opened.error().to_string();
+    }
+  }
+  const auto save = [&]() -> Status {
+    if (flags.output.empty()) return ok_status();
+    return write_file(flags.output, bench::to_json(result));
+  };
+  const bool quiet = cli.flags.json;
+  if (!quiet) {
+    fmt::print("{}, {} SMs, driver {}, cuBLASLt {}\n", result.device, result.sm_count,
+               result.driver_version, result.cublaslt.empty() ? "left out" : result.cublaslt);
+  }
+  if (flags.ceilings) {
+    JITGEMM_ASSIGN(result.ceilings, bench::measure_ceilings(*session, peers.get()));
+    for (const bench::Ceiling& c : result.ceilings) {
+      if (quiet) continue;
+      fmt::print("ceiling {:<20} {:8.0f} {} rested, {:8.0f} sustained\n", c.name, c.rested, c.unit,
+                 c.sustained);
+    }
+    JITGEMM_TRY(save());
+  }
+  bench::ShapeRunOptions options;
+  options.rested = flags.regime != "sustained";
+  options.sustained = flags.regime != "rested";
+  options.rested_schedule.rounds = flags.rounds;
+  options.rested_schedule.budget_s = flags.seconds_per_shape;
+  for (const ShapeWork& item : work) {
+    JITGEMM_ASSIGN(bench::ShapeResult shape,
+                   bench::run_shape(*session, item.plans, peers.get(), options));
+    if (!quiet) print_shape(shape);
+    result.shapes.push_back(std::move(shape));
+    // A run may be cut short: what is measured is kept.
+    JITGEMM_TRY(save());
+  }
+  if (quiet) fmt::print("{}", bench::to_json(result));
+  if (any_wrong(result)) {
+    return Status(StatusCode::kVerificationFailed, "a contender's result was wrong; see above");
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, Cli& cli) {
+  CLI::App* command =
+      app.add_subcommand("bench", "Time products against peers on a GPU, each checked first");
+  auto flags = std::make_shared<BenchFlags>();
+  command->add_option("operation", flags->operation, "The operation: block_scaled_mm")->required();
+  command->add_option("--device", flags->device, "cuda:N")->capture_default_str();
+  command->add_option("--arch", flags->arch, "With --compile-only: sm_90a, sm_100a or sm_103a");
+  command->add_option("--suite", flags->suite, "Shapes: seed, decode or odd");
+  command->add_option("-m,--m", flags->m, "Shapes: every m of a list")->delimiter(',');
+  command->add_option("-n,--n", flags->n, "with every (n, k) of two lists")->delimiter(',');
+  command->add_option("-k,--k", flags->k, "of one length")->delimiter(',');
+  command->add_option("--out-dtype", flags->out_dtypes, "BF16, F32, F16, or a list")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--m-policy", flags->m_policies, "exact, class, any, or a list")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--a-scale-major", flags->a_scale_major, "row or column")
+      ->capture_default_str();
+  command
+      ->add_option("--plans", flags->plans,
+                   "auto (the planner's), model:N (N candidates), a JSON array of overrides, or "
+                   "@FILE of one")
+      ->capture_default_str();
+  command->add_option("--regime", flags->regime, "rested, sustained or both")
+      ->capture_default_str();
+  command->add_option("--rounds", flags->rounds, "Rested samples of each contender")
+      ->check(CLI::Range(1, 1001))
+      ->capture_default_str();
+  command->add_option("--seconds-per-shape", flags->seconds_per_shape,
+                      "Leave out rounds to stay below this (0: no limit)");
+  command->add_option("--cublaslt", flags->cublaslt, "File of the cuBLASLt library");
+  command->add_flag("--no-peers", flags->no_peers, "Without cuBLASLt");
+  command->add_flag("--ceilings", flags->ceilings, "Also memory and matrix rates");
+  command->add_option("--output", flags->output,
+                      "Write the results to this JSON file, after each shape");
+  command->add_option("--commit", flags->commit, "What the result file calls this build");
+  command->add_flag("--compile-only", flags->compile_only,
+                    "Put every kernel into the cache, without a device");
+  command->callback([flags, &cli] {
+    const Status status = run_bench(*flags, cli);
+    if (!status.ok()) cli.finish(status);
+  });
+}
+
+}  // namespace jitgemm::cli
