@@ -35,7 +35,10 @@ constexpr Result kNotFound = 500;
   X(cuKernelSetAttribute) X(cuFuncLoad) X(cuLaunchKernelEx) X(cuTensorMapEncodeTiled)       \
   X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemsetD8_v2)   \
   X(cuPointerGetAttribute) X(cuStreamSynchronize) X(cuStreamIsCapturing) X(cuEventCreate)   \
-  X(cuEventDestroy_v2) X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime)
+  X(cuEventDestroy_v2) X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime)         \
+  X(cuStreamCreate) X(cuStreamDestroy_v2) X(cuStreamBeginCapture_v2) X(cuStreamEndCapture)  \
+  X(cuGraphInstantiateWithFlags) X(cuGraphUpload) X(cuGraphLaunch) X(cuGraphDestroy)        \
+  X(cuGraphExecDestroy) X(cuMemsetD8Async) X(cuMemcpyDtoDAsync_v2) X(cuDeviceGetPCIBusId)
 // clang-format on
 
 enum Call {
@@ -203,6 +206,13 @@ uint64_t element_bytes(int type) {
     case 8: return 8;  // UINT64, INT64, FLOAT64
     default: return 0;
   }
+}
+
+// How long a kernel's parameters are only its code knows: as many bytes as a record holds, whatever
+// lies behind them.
+__attribute__((no_sanitize("address", "thread"))) void copy_parameters(unsigned char* to,
+                                                                       const unsigned char* from) {
+  for (int i = 0; i < FAKE_CUDA_PARAMETER_BYTES; ++i) to[i] = from[i];
 }
 
 struct Attribute {
@@ -462,7 +472,7 @@ FAKE_CUDA_API Result cuLaunchKernelEx(const void* config_given, void* function, 
   record.stream = config.stream;
   record.kernel = kernel;
   record.context = current_context();
-  std::memcpy(record.parameters, params[0], FAKE_CUDA_PARAMETER_BYTES);
+  copy_parameters(record.parameters, static_cast<const unsigned char*>(params[0]));
   return kSuccess;
 }
 
@@ -601,6 +611,83 @@ FAKE_CUDA_API Result cuEventElapsedTime(float* milliseconds, void* start, void* 
   ENTER(cuEventElapsedTime);
   if (start == nullptr || end == nullptr) return kInvalidHandle;
   *milliseconds = 1.0F;
+  return kSuccess;
+}
+
+FAKE_CUDA_API Result cuStreamCreate(void** stream, unsigned /*flags*/) {
+  ENTER_WITH_CONTEXT(cuStreamCreate);
+  *stream = new char;
+  return kSuccess;
+}
+
+FAKE_CUDA_API Result cuStreamDestroy_v2(void* stream) {
+  ENTER(cuStreamDestroy_v2);
+  delete static_cast<char*>(stream);
+  return kSuccess;
+}
+
+// Launches are recorded whether or not a stream is captured; a graph's launch records nothing.
+FAKE_CUDA_API Result cuStreamBeginCapture_v2(void* stream, int /*mode*/) {
+  ENTER(cuStreamBeginCapture_v2);
+  return stream == nullptr ? kInvalidHandle : kSuccess;
+}
+
+FAKE_CUDA_API Result cuStreamEndCapture(void* stream, void** graph) {
+  ENTER(cuStreamEndCapture);
+  if (stream == nullptr) return kInvalidHandle;
+  *graph = new char;
+  return kSuccess;
+}
+
+FAKE_CUDA_API Result cuGraphInstantiateWithFlags(void** exec, void* graph,
+                                                 unsigned long long /*flags*/) {
+  ENTER(cuGraphInstantiateWithFlags);
+  if (graph == nullptr) return kInvalidHandle;
+  *exec = new char;
+  return kSuccess;
+}
+
+FAKE_CUDA_API Result cuGraphUpload(void* exec, void* /*stream*/) {
+  ENTER(cuGraphUpload);
+  return exec == nullptr ? kInvalidHandle : kSuccess;
+}
+
+FAKE_CUDA_API Result cuGraphLaunch(void* exec, void* /*stream*/) {
+  ENTER(cuGraphLaunch);
+  return exec == nullptr ? kInvalidHandle : kSuccess;
+}
+
+FAKE_CUDA_API Result cuGraphDestroy(void* graph) {
+  ENTER(cuGraphDestroy);
+  delete static_cast<char*>(graph);
+  return kSuccess;
+}
+
+FAKE_CUDA_API Result cuGraphExecDestroy(void* exec) {
+  ENTER(cuGraphExecDestroy);
+  delete static_cast<char*>(exec);
+  return kSuccess;
+}
+
+FAKE_CUDA_API Result cuMemsetD8Async(unsigned long long destination, unsigned char byte,
+                                     size_t count, void* /*stream*/) {
+  ENTER_WITH_CONTEXT(cuMemsetD8Async);
+  std::memset(reinterpret_cast<void*>(static_cast<uintptr_t>(destination)), byte, count);
+  return kSuccess;
+}
+
+FAKE_CUDA_API Result cuMemcpyDtoDAsync_v2(unsigned long long destination, unsigned long long source,
+                                          size_t bytes, void* /*stream*/) {
+  ENTER_WITH_CONTEXT(cuMemcpyDtoDAsync_v2);
+  std::memcpy(reinterpret_cast<void*>(static_cast<uintptr_t>(destination)),
+              reinterpret_cast<void*>(static_cast<uintptr_t>(source)), bytes);
+  return kSuccess;
+}
+
+FAKE_CUDA_API Result cuDeviceGetPCIBusId(char* text, int length, int device) {
+  ENTER(cuDeviceGetPCIBusId);
+  if (device < 0 || device >= device_count) return kInvalidDevice;
+  std::snprintf(text, static_cast<size_t>(length), "0000:%02x:00.0", device + 1);
   return kSuccess;
 }
 
