@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 namespace jitgemm {
 namespace {
@@ -113,7 +114,7 @@ Result<std::unique_ptr<LoadedKernel>> SimDevice::load(const KernelImage& image,
 }
 
 Status SimDevice::launch(const LoadedKernel& kernel, const LaunchRequest& request,
-                         StreamHandle) const {
+                         StreamHandle stream) const {
   for (const TensorMapRequest& map : request.maps) JITGEMM_TRY(encode(map.spec, *map.map));
   const auto& sim_kernel = static_cast<const SimKernel&>(kernel);
   sim::Launch launch;
@@ -124,10 +125,19 @@ Status SimDevice::launch(const LoadedKernel& kernel, const LaunchRequest& reques
   launch.dynamic_shared_bytes = request.geometry.shared_bytes;
   launch.parameters = std::span(static_cast<const std::byte*>(request.params), request.param_bytes);
   launch.programmatic_dependent = request.programmatic_dependence;
+  std::vector<sim::WrittenRange> writes;
   for (const MemoryRange& range : request.ranges) {
     launch.memory.push_back({host_pointer(range.address), range.bytes, /*readable=*/true,
                              range.writable,
                              /*initialised=*/!range.writable || range.updated});
+    if (!range.writable) continue;
+    sim::MemoryRange& last = launch.memory.back();
+    last.log = sim::make_written_bits(last.bytes);
+    writes.push_back({last.base, last.bytes, last.log});
+  }
+  {
+    const std::lock_guard lock(writes_mutex_);
+    launch.predecessor_writes = std::exchange(last_writes_[stream], std::move(writes));
   }
   const Result<sim::Report> report = sim::run(sim_kernel.program(), launch, options_);
   if (!report) return report.error();
@@ -146,27 +156,37 @@ Result<uint64_t> SimDevice::allocate(size_t bytes) {
   return reinterpret_cast<uint64_t>(memory);
 }
 
+void SimDevice::forget_writes() const {
+  const std::lock_guard lock(writes_mutex_);
+  last_writes_.clear();
+}
+
 Status SimDevice::free(uint64_t address) {
+  forget_writes();
   std::free(host_pointer(address));
   return ok_status();
 }
 
 Status SimDevice::copy_to_device(uint64_t destination, const void* source, size_t bytes) {
+  forget_writes();
   std::memcpy(host_pointer(destination), source, bytes);
   return ok_status();
 }
 
 Status SimDevice::copy_to_host(void* destination, uint64_t source, size_t bytes) {
+  forget_writes();
   std::memcpy(destination, host_pointer(source), bytes);
   return ok_status();
 }
 
 Status SimDevice::fill(uint64_t destination, uint8_t byte, size_t bytes) {
+  forget_writes();
   std::memset(host_pointer(destination), byte, bytes);
   return ok_status();
 }
 
 Status SimDevice::synchronize(StreamHandle) {
+  forget_writes();
   return ok_status();
 }
 

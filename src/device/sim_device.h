@@ -8,8 +8,11 @@
 #include "sim/simulator.h"
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <vector>
 
 namespace jitgemm {
 
@@ -48,6 +51,11 @@ class SimDevice final : public Device {
   DeviceInfo info_;
   sim::Options options_;
   std::function<void(const sim::Report&)> observe_;
+  // What the last launch of each stream wrote, for one that may start before its end. Copies and
+  // synchronisation wait for it.
+  void forget_writes() const;
+  mutable std::mutex writes_mutex_;
+  mutable std::map<StreamHandle, std::vector<sim::WrittenRange>> last_writes_;
 };
 
 }  // namespace jitgemm

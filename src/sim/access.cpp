@@ -186,10 +186,20 @@ Step check_read(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64
         return w.fault(op, l, FaultKind::kUninitialisedMemory,
                        w.cta.cluster.grid.memory.describe(at.range->base + at.offset, bytes));
       }
-      break;
+      return check_predecessor(w, op, lane, at.range->base + at.offset, bytes);
     default: break;
   }
   return Step::kNext;
+}
+
+Step check_predecessor(Warp& w, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes) {
+  const GridState& grid = w.cta.cluster.grid;
+  if (!grid.memory.has_predecessor() || !grid.options.sanitize ||
+      w.view.predecessor_has_completed() || !grid.memory.predecessor_wrote(address, bytes)) {
+    return Step::kNext;
+  }
+  return w.fault(op, static_cast<int32_t>(lane), FaultKind::kPredecessor,
+                 grid.memory.describe(address, bytes));
 }
 
 Step check_write(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64_t bytes) {
@@ -214,6 +224,9 @@ Step check_write(Warp& w, const Op& op, uint32_t lane, const Location& at, uint6
       if (!at.range->writable)
         return w.fault(op, l, FaultKind::kReadOnly,
                        w.cta.cluster.grid.memory.describe(at.range->base + at.offset, bytes));
+      if (const Step s = check_predecessor(w, op, lane, at.range->base + at.offset, bytes);
+          s != Step::kNext)
+        return s;
       w.cta.cluster.grid.memory.mark_written(*at.range, at.range->base + at.offset, bytes);
       break;
     default:

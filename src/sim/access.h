@@ -33,6 +33,10 @@ Step locate(Warp& warp, const Op& op, uint32_t lane, Space space, uint64_t addre
 Step check_read(Warp& warp, const Op& op, uint32_t lane, const Location& location, uint64_t bytes);
 Step check_write(Warp& warp, const Op& op, uint32_t lane, const Location& location, uint64_t bytes);
 
+// Faults if the grid before this one wrote these global bytes and the warp does not know that it
+// has completed.
+Step check_predecessor(Warp& warp, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes);
+
 // Offset of the first granule that the async proxy wrote and for whose completion the warp has not
 // waited, by itself or through somebody that it has synchronised with; SharedShadow::kNone.
 uint64_t find_unseen_async_write(const Warp& warp, const Cta& cta, uint64_t offset, uint64_t bytes);

@@ -16,13 +16,15 @@ namespace jitgemm::sim {
 using Epoch = uint32_t;
 using LaneMask = uint32_t;
 
-// Agents of a cluster of n warps: the warps 0..n-1, the async proxy n, and for each warp its own
-// queue of tcgen05.mma, cp and shift, which the warp must wait for like for anybody else.
+// Agents of a cluster of n warps: the warps 0..n-1, the async proxy n, for each warp its own queue
+// of tcgen05.mma, cp and shift, which the warp must wait for like for anybody else, and the grid
+// that a launch with programmatic dependence may overtake.
 struct Agents {
   uint32_t warps = 0;
   uint32_t async_proxy() const { return warps; }
   uint32_t tensor_pipe(uint32_t warp) const { return warps + 1 + warp; }
-  uint32_t count() const { return 2 * warps + 1; }
+  uint32_t predecessor() const { return 2 * warps + 1; }
+  uint32_t count() const { return 2 * warps + 2; }
 };
 
 // By agent, the last epoch whose events are known. Empty: nothing is.
@@ -97,6 +99,10 @@ class WarpView {
   bool tensor_handed_over(uint32_t agent, Epoch epoch) const {
     return tensor_arrived_.at(agent) >= epoch;
   }
+
+  // griddepcontrol.wait: the grid before this one has completed.
+  void predecessor_completed() { seen_.set(agents_.predecessor(), 1); }
+  bool predecessor_has_completed() const { return seen_.at(agents_.predecessor()) != 0; }
 
   // Release and acquire. `relaxed`: orders execution only, until a fence.
   void release(Handover& to, bool relaxed);

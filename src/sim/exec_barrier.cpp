@@ -258,9 +258,10 @@ Step setmaxnreg(Warp& w, const Op& op, LaneMask) {
   return w.park(wait);
 }
 
-Step griddepcontrol(Warp&, const Op&, LaneMask) {
-  // The grid before this one has completed when a run starts, and no grid follows: both forms are
-  // done at once.
+// Grids run one after another, so nothing is waited for; but what the grid before has written may
+// be touched only by those who know of the wait (access.cpp).
+Step griddepcontrol(Warp& w, const Op& op, LaneMask) {
+  if (op.modifiers().operation != ptx::Operation::kLaunchDependents) w.view.predecessor_completed();
   return Step::kNext;
 }
 

@@ -266,10 +266,12 @@ Step check_global_read(Warp& w, const Op& op, uint32_t lane, uint64_t address, u
   const AccessResult result = w.cta.cluster.grid.memory.check_read(address, bytes, w.range_hint);
   if (result == AccessResult::kNotWritten && !w.cta.cluster.grid.options.sanitize)
     return Step::kNext;
-  return fault_access(w, op, lane, result, address, bytes);
+  if (result != AccessResult::kOk) return fault_access(w, op, lane, result, address, bytes);
+  return check_predecessor(w, op, lane, address, bytes);
 }
 
 Step check_global_write(Warp& w, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes) {
+  if (const Step s = check_predecessor(w, op, lane, address, bytes); s != Step::kNext) return s;
   return fault_access(w, op, lane,
                       w.cta.cluster.grid.memory.check_write(address, bytes, w.range_hint), address,
                       bytes);

@@ -88,6 +88,10 @@ namespace jitgemm::sim {
     "9.7.19.5 setmaxnreg")                                                                         \
   X(kIllegalOperand, "illegal operand value", "an operand must be in its legal range",             \
     "9.7 Instructions")                                                                            \
+  X(kPredecessor, "access that may overtake the grid before",                                      \
+    "a grid with programmatic dependence may touch what the grid before it writes only after "     \
+    "griddepcontrol.wait",                                                                         \
+    "9.7.13.13 griddepcontrol")                                                                    \
   X(kIndirectCall, "illegal call through a register",                                              \
     "the register must hold the address of a function that the call's prototype or list of "       \
     "targets allows",                                                                              \

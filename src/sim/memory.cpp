@@ -17,6 +17,22 @@ uint64_t word_mask(uint64_t word_start, uint64_t first, uint64_t last) {
   return upper & ~((uint64_t{1} << lo) - 1);
 }
 
+void set_bits(const WrittenBits& bits, uint64_t first, uint64_t end) {
+  for (uint64_t w = first & ~uint64_t{63}; w < end; w += 64) {
+    const uint64_t mask = word_mask(w, first, end);
+    std::atomic<uint64_t>& word = bits[w >> 6];
+    if ((word.load(std::memory_order_relaxed) & mask) != mask)
+      word.fetch_or(mask, std::memory_order_release);
+  }
+}
+
+bool any_bit(const WrittenBits& bits, uint64_t first, uint64_t end) {
+  for (uint64_t w = first & ~uint64_t{63}; w < end; w += 64) {
+    if ((bits[w >> 6].load(std::memory_order_relaxed) & word_mask(w, first, end)) != 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string_view space_name(Space space) {
@@ -67,7 +83,7 @@ WrittenBits make_written_bits(uint64_t bytes) {
 }
 
 void GlobalMemory::add(const void* base, uint64_t bytes, bool readable, bool writable,
-                       bool initialised, std::string name, WrittenBits written) {
+                       bool initialised, std::string name, WrittenBits written, WrittenBits log) {
   if (bytes == 0) return;
   Range range;
   range.base = reinterpret_cast<uint64_t>(base);
@@ -79,7 +95,18 @@ void GlobalMemory::add(const void* base, uint64_t bytes, bool readable, bool wri
     // One bit a byte, counted from the range's base.
     range.written = written != nullptr ? std::move(written) : make_written_bits(bytes);
   }
+  range.log = std::move(log);
   ranges_.push_back(std::move(range));
+}
+
+bool GlobalMemory::predecessor_wrote(uint64_t address, uint64_t bytes) const {
+  for (const WrittenRange& range : predecessor_) {
+    const auto base = reinterpret_cast<uint64_t>(range.base);
+    const uint64_t first = std::max(address, base);
+    const uint64_t end = std::min(address + bytes, base + range.bytes);
+    if (first < end && any_bit(range.written, first - base, end - base)) return true;
+  }
+  return false;
 }
 
 void GlobalMemory::seal() {
@@ -114,15 +141,9 @@ bool GlobalMemory::is_written(const Range& range, uint64_t address, uint64_t byt
 }
 
 void GlobalMemory::mark_written(const Range& range, uint64_t address, uint64_t bytes) const {
-  if (!range.written) return;
   const uint64_t first = address - range.base;
-  const uint64_t end = first + bytes;
-  for (uint64_t w = first & ~uint64_t{63}; w < end; w += 64) {
-    const uint64_t mask = word_mask(w, first, end);
-    std::atomic<uint64_t>& word = range.written[w >> 6];
-    if ((word.load(std::memory_order_relaxed) & mask) != mask)
-      word.fetch_or(mask, std::memory_order_release);
-  }
+  if (range.written) set_bits(range.written, first, first + bytes);
+  if (range.log) set_bits(range.log, first, first + bytes);
 }
 
 AccessResult GlobalMemory::check_read(uint64_t address, uint64_t bytes, const Range*& hint) const {

@@ -88,11 +88,16 @@ class GlobalMemory {
     bool writable = true;
     std::string name;     // for reports
     WrittenBits written;  // null: all of it counts as written
+    WrittenBits log;      // if any, gets what this launch writes
   };
 
   // `written` may hold what was written before; it counts only for memory that is not initialised.
   void add(const void* base, uint64_t bytes, bool readable, bool writable, bool initialised,
-           std::string name, WrittenBits written = nullptr);
+           std::string name, WrittenBits written = nullptr, WrittenBits log = nullptr);
+  // What the grid before this one has written and may still be writing.
+  void expect_predecessor(std::vector<WrittenRange> writes) { predecessor_ = std::move(writes); }
+  bool has_predecessor() const { return !predecessor_.empty(); }
+  bool predecessor_wrote(uint64_t address, uint64_t bytes) const;
   // Call once after the last add. Overlapping ranges are allowed; the narrowest permission wins
   // nowhere: the range that starts last before the address decides.
   void seal();
@@ -117,6 +122,7 @@ class GlobalMemory {
  private:
   const Range* search(uint64_t address, uint64_t bytes, const Range*& hint) const;
   std::vector<Range> ranges_;
+  std::vector<WrittenRange> predecessor_;
 };
 
 // Shared memory of one CTA. Offsets count from 0, the reserved kilobyte included.

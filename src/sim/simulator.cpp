@@ -196,8 +196,9 @@ Result<Report> run(const Program& program, const Launch& launch, const Options& 
     const MemoryRange& r = launch.memory[i];
     grid.memory.add(r.base, r.bytes, r.readable, r.writable, r.initialised || !options.sanitize,
                     r.name.empty() ? fmt::format("memory range {} of the launch", i) : r.name,
-                    r.written);
+                    r.written, r.log);
   }
+  if (launch.programmatic_dependent) grid.memory.expect_predecessor(launch.predecessor_writes);
   grid.variables = launch.variables;
   if (grid.variables == nullptr) {
     JITGEMM_ASSIGN(grid.variables, program.make_variables(options.memory_limit));

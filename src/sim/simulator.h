@@ -48,6 +48,13 @@ class Program {
 using WrittenBits = std::shared_ptr<std::atomic<uint64_t>[]>;
 WrittenBits make_written_bits(uint64_t bytes);
 
+// Bytes that a launch has written, as the launch after it is told.
+struct WrittenRange {
+  const void* base = nullptr;
+  uint64_t bytes = 0;
+  WrittenBits written;
+};
+
 // Host memory that the kernel may touch as global memory. Its device address is its host address.
 struct MemoryRange {
   const void* base = nullptr;
@@ -57,6 +64,7 @@ struct MemoryRange {
   bool initialised = true;   // false: reading a byte before the kernel wrote it is a fault
   std::string name = {};     // for reports
   WrittenBits written = {};  // with initialised = false: what earlier launches wrote
+  WrittenBits log = {};      // if given, gets what this launch writes
 };
 
 struct Launch {
@@ -67,7 +75,10 @@ struct Launch {
   uint32_t dynamic_shared_bytes = 0;
   std::span<const std::byte> parameters;  // laid out as the entry's .param list
   std::vector<MemoryRange> memory;
-  bool programmatic_dependent = false;  // griddepcontrol is legal; the grid before it has completed
+  bool programmatic_dependent = false;  // griddepcontrol is legal
+  // What the grid before has written, if this one may start before its end: not to be touched
+  // before griddepcontrol.wait.
+  std::vector<WrittenRange> predecessor_writes = {};
   std::shared_ptr<ModuleVariables> variables = {};  // null: fresh ones for this launch
 };
 

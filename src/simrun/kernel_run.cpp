@@ -116,6 +116,8 @@ struct KernelRun::State {
   std::vector<Memory> memory;  // by buffer
   std::vector<sim::WrittenBits> written;
   std::vector<bool> filled;  // its contents were given
+  // What the last launch wrote, by buffer; kept if the next one may start before its end.
+  std::vector<sim::WrittenRange> last_writes;
 
   std::span<std::byte> bytes(size_t i) {
     return {memory[i].get(), static_cast<size_t>(description.buffers[i].bytes)};
@@ -128,7 +130,8 @@ struct KernelRun::State {
   void place(const FieldDescription& field, std::span<std::byte> target) const;
   std::vector<std::byte> parameter_block(const LaunchDescription& launch) const;
   Result<sim::Report> run_launch(const LaunchDescription& launch, const sim::Options& options,
-                                 const std::shared_ptr<sim::ModuleVariables>& variables) const;
+                                 const std::shared_ptr<sim::ModuleVariables>& variables,
+                                 bool next_depends);
   Status compare(RunReport& report);
 };
 
@@ -212,7 +215,7 @@ std::vector<std::byte> KernelRun::State::parameter_block(const LaunchDescription
 
 Result<sim::Report> KernelRun::State::run_launch(
     const LaunchDescription& launch, const sim::Options& options,
-    const std::shared_ptr<sim::ModuleVariables>& variables) const {
+    const std::shared_ptr<sim::ModuleVariables>& variables, bool next_depends) {
   const std::vector<std::byte> block = parameter_block(launch);
   sim::Launch request;
   request.entry = launch.entry;
@@ -222,7 +225,9 @@ Result<sim::Report> KernelRun::State::run_launch(
   request.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   request.parameters = block;
   request.programmatic_dependent = launch.programmatic_dependent;
+  request.predecessor_writes = std::move(last_writes);
   request.variables = variables;
+  last_writes.clear();
   for (size_t i = 0; i < description.buffers.size(); ++i) {
     const BufferDescription& buffer = description.buffers[i];
     sim::MemoryRange range;
@@ -233,6 +238,10 @@ Result<sim::Report> KernelRun::State::run_launch(
     range.initialised = buffer.access != BufferAccess::kOut && filled[i];
     range.name = fmt::format("buffer {}", printable(buffer.name));
     range.written = written[i];
+    if (next_depends && range.writable) {
+      range.log = sim::make_written_bits(buffer.bytes);
+      last_writes.push_back({range.base, range.bytes, range.log});
+    }
     request.memory.push_back(std::move(range));
   }
   return sim::run(program, request, options);
@@ -314,11 +323,15 @@ Result<RunReport> KernelRun::run() {
     };
   }
   RunReport report;
+  s.last_writes.clear();
   JITGEMM_ASSIGN(const std::shared_ptr<sim::ModuleVariables> variables,
                  s.program.make_variables(options.memory_limit));
-  for (const LaunchDescription& launch : s.description.launches) {
+  const std::vector<LaunchDescription>& launches = s.description.launches;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const LaunchDescription& launch = launches[i];
+    const bool next_depends = i + 1 < launches.size() && launches[i + 1].programmatic_dependent;
     if (options.trace) options.trace(fmt::format("{}: {}", launch.path, launch.entry));
-    auto result = s.run_launch(launch, options, variables);
+    auto result = s.run_launch(launch, options, variables, next_depends);
     if (!result) return result.error().with_context(launch.path);
     report.launches.push_back(std::move(*result));
     report.entries.push_back(launch.entry);

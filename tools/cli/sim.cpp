@@ -28,6 +28,7 @@ struct SimFlags {
   std::optional<uint64_t> memory_limit;
   std::optional<uint32_t> threads;
   bool statistics = false;
+  bool strict = false;
 };
 
 // A flag that was given wins over the description's options.
@@ -38,6 +39,7 @@ Status apply(const SimFlags& flags, simrun::RunOptions& options) {
   simulator.threads = flags.threads.value_or(simulator.threads);
   options.memory_limit = flags.memory_limit.value_or(options.memory_limit);
   simulator.statistics = simulator.statistics || flags.statistics;
+  simulator.strict = simulator.strict || flags.strict;
   if (!flags.sanitize.empty()) simulator.sanitize = flags.sanitize == "on";
   if (!flags.trace.empty()) {
     // The command line's files are not relative to the description's folder.
@@ -131,6 +133,8 @@ void add_sim_command(CLI::App& app, Cli& cli) {
                   "Schedule; 0 finishes asynchronous work as late as is legal");
   run->add_option("--numerics", flags->numerics, "exact, hopper or blackwell");
   run->add_option("--sanitize", flags->sanitize, "on or off")->check(CLI::IsMember({"on", "off"}));
+  run->add_flag("--strict", flags->strict,
+                "Also rules that today's GPUs do not enforce (docs/simulator.md)");
   run->add_option("--threads", flags->threads, "Host threads")->check(CLI::Range(1, 1024));
   run->add_option("--step-limit", flags->step_limit, "Warp instructions of a launch");
   run->add_option("--memory-limit", flags->memory_limit,

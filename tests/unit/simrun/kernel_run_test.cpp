@@ -5,6 +5,8 @@
 #include "support/filesystem.h"
 #include "verify/safetensors.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 namespace jitgemm::simrun {
@@ -190,6 +192,97 @@ TEST(KernelRun, ProgrammaticDependenceIsADeclarationOfTheLaunch) {
   EXPECT_EQ(outcome(ptx, R"({"schema": 1, "launches": [{"entry": "k", "parameters": []},
                            {"entry": "k", "pdl": true}]})"),
             "");
+}
+
+// x[i] = i if `first` is 0, else y = x reversed.
+std::string two_steps(const std::string& before_read) {
+  return module_text(".param .u64 x, .param .u64 y, .param .u32 first", R"(
+ld.param.u64 %rd1, [x];
+ld.param.u64 %rd2, [y];
+ld.param.u32 %r1, [first];
+mov.u32 %r2, %tid.x;
+mul.wide.u32 %rd3, %r2, 4;
+add.u64 %rd1, %rd1, %rd3;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra reads;
+griddepcontrol.launch_dependents;
+st.global.u32 [%rd1], %r2;
+bra done;
+reads:
+)" + before_read + R"(
+ld.global.u32 %r3, [%rd1];
+sub.u64 %rd4, %rd2, %rd3;
+st.global.u32 [%rd4+252], %r3;
+done:)");
+}
+
+std::string two_launches(const char* second) {
+  return fmt::format(R"({{"schema": 1, "buffers": {{
+    "x": {{"dtype": "U32", "shape": [64], "access": "out"}},
+    "y": {{"dtype": "U32", "shape": [64], "access": "out",
+          "expect": {{"iota": {{"start": 63, "step": -1}}}}}}}},
+    "launches": [
+      {{"entry": "k", "block": 64, "parameters": [{{"buffer": "x"}}, {{"buffer": "y"}}, {{"u32": 0}}]}},
+      {{"entry": "k", "block": 64, {} "parameters":
+        [{{"buffer": "x"}}, {{"buffer": "y"}}, {{"u32": 1}}]}}]}})",
+                     second);
+}
+
+TEST(KernelRun, WhatTheGridBeforeWroteIsReadAfterTheWaitOnly) {
+  const char* kPdl = "\"pdl\": true,";
+  EXPECT_EQ(outcome(two_steps("griddepcontrol.wait;"), two_launches(kPdl)), "");
+  // One warp waits, a barrier tells the other.
+  EXPECT_EQ(outcome(two_steps("setp.lt.u32 %p2, %r2, 32;\n@%p2 griddepcontrol.wait;\nbar.sync 0;"),
+                    two_launches(kPdl)),
+            "");
+  EXPECT_THAT(outcome(two_steps("setp.lt.u32 %p2, %r2, 32;\n@%p2 griddepcontrol.wait;"),
+                      two_launches(kPdl)),
+              HasSubstr("access that may overtake the grid before"));
+  const std::string missing = outcome(two_steps(""), two_launches(kPdl));
+  EXPECT_THAT(missing, HasSubstr("launches[1]"));
+  EXPECT_THAT(missing, HasSubstr("ld.global.u32 %r3"));
+  EXPECT_THAT(missing, HasSubstr("of buffer 'x'"));
+  // Without programmatic dependence the grid before has ended.
+  EXPECT_EQ(outcome(two_steps(""), two_launches("")), "");
+}
+
+TEST(KernelRun, TheGridBeforeIsNotOverwrittenBeforeTheWait) {
+  // The second launch writes what the first wrote; it reads nothing of it.
+  const auto writer = [](const char* wait) {
+    return module_text(".param .u64 x", std::string("ld.param.u64 %rd1, [x];\n") + wait +
+                                            "\nst.global.u32 [%rd1], 5;");
+  };
+  const char* json =
+      R"({"schema": 1, "buffers": {"x": {"dtype": "U32", "shape": [1], "access": "out"}},
+    "launches": [{"entry": "k", "parameters": [{"buffer": "x"}]},
+                 {"entry": "k", "pdl": true, "parameters": [{"buffer": "x"}]}]})";
+  EXPECT_EQ(outcome(writer("griddepcontrol.wait;"), json), "");
+  EXPECT_THAT(outcome(writer(""), json), HasSubstr("griddepcontrol.wait"));
+}
+
+TEST(KernelRun, StrictRulesAreAnOption) {
+  // A bulk store that nobody waits for before the CTA ends.
+  const std::string ptx = module_text(".param .u64 out", R"(
+ld.param.u64 %rd1, [out];
+mov.u32 %r1, tile;
+st.shared.u32 [%r1], 1;
+st.shared.u32 [%r1+4], 2;
+st.shared.u32 [%r1+8], 3;
+st.shared.u32 [%r1+12], 4;
+fence.proxy.async;
+cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;
+cp.async.bulk.commit_group;)",
+                                      ".shared .align 16 .b8 tile[16];");
+  const auto json = [](const char* options) {
+    return std::string(R"({"schema": 1, "buffers": {"out": {"dtype": "U32", "shape": [4],
+      "access": "out", "expect": {"iota": {"start": 1, "step": 1}}}},
+      "launches": [{"entry": "k", "parameters": [{"buffer": "out"}]}])") +
+           options + "}";
+  };
+  EXPECT_EQ(outcome(ptx, json("")), "");
+  EXPECT_EQ(outcome(ptx, json(R"(, "options": {"strict": false})")), "");
+  EXPECT_THAT(outcome(ptx, json(R"(, "options": {"strict": true})")),
+              HasSubstr("is still pending when CTA rank 0 ends"));
 }
 
 TEST(KernelRun, FilesAndTensorsComeInAndGoOut) {
