@@ -114,10 +114,13 @@ typedef struct jitgemm_context_options {
   const char* sim_sanitize;
   jitgemm_log_callback log; /* NULL: standard error */
   void* log_user;
+  /* JITGEMM_TUNING_DB: the file of measured plans; default: tuning.json in the cache folder. "off":
+   * neither that nor what the library ships */
+  const char* tuning_database;
 } jitgemm_context_options;
 
 #define JITGEMM_CONTEXT_OPTIONS_INIT \
-  { sizeof(jitgemm_context_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(jitgemm_context_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* options may be NULL. Opens neither driver nor compiler. Errors: INVALID_ARGUMENT. A cache folder
  * that cannot be used is no error: kernels are then kept in memory, and a warning is logged. */

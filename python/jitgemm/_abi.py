@@ -70,6 +70,7 @@ class ContextOptions(ctypes.Structure):
         ("sim_sanitize", c_char_p),
         ("log", LogCallback),
         ("log_user", c_void_p),
+        ("tuning_database", c_char_p),
     ]
 
 

@@ -96,7 +96,7 @@ static_assert(JITGEMM_GROUPS_ROW_INDICES == static_cast<int>(GroupLayout::kRowIn
 static_assert(JITGEMM_GROUPS_ROW_POINTERS == static_cast<int>(GroupLayout::kRowPointers) &&
               JITGEMM_GROUPS_MASKED == static_cast<int>(GroupLayout::kMasked));
 static_assert(JITGEMM_GROUPS_COLUMNS == static_cast<int>(GroupLayout::kColumns));
-static_assert(sizeof(jitgemm_context_options) == 13 * 8);
+static_assert(sizeof(jitgemm_context_options) == 14 * 8);
 
 DType dtype_or(jitgemm_dtype given, DType fallback) {
   return given == 0 ? fallback : static_cast<DType>(given);
@@ -270,7 +270,8 @@ Status compile_problem(jitgemm_context* context, const Problem* problem, int32_t
   if (context == nullptr) return null_argument("context");
   JITGEMM_ASSIGN(const Arch target, convert_arch(arch));
   JITGEMM_ASSIGN(const GemmProblem converted, convert(problem, target));
-  JITGEMM_ASSIGN(const OperationPlan plan, plan_operation(converted));
+  JITGEMM_ASSIGN(const OperationPlan plan,
+                 plan_operation(converted, context->context->plan_request({})));
   for (const LaunchPlan& launch : plan.launches) {
     JITGEMM_ASSIGN(const BuiltKernel kernel,
                    context->context->builder().build(launch, BuildMode::kCached));
@@ -377,6 +378,7 @@ jitgemm_status jitgemm_context_create(const jitgemm_context_options* options,
       converted.sim_seed = text(c.sim_seed);
       converted.sim_threads = text(c.sim_threads);
       converted.sim_sanitize = text(c.sim_sanitize);
+      converted.tuning_database = text(c.tuning_database);
       if (c.log != nullptr) {
         converted.log_sink = [log = c.log, user = c.log_user](LogLevel level,
                                                               std::string_view message) {

@@ -18,38 +18,6 @@ namespace {
 // Of one arrangement, at most this many widths.
 constexpr int kWidthsOfAKind = 2;
 
-Status read_override(const std::string& name, const nlohmann::json& value,
-                     PlanOverrides& overrides) {
-  if (name == "kernel") {
-    if (value.is_string()) overrides.family = parse_kernel_family(value.get<std::string>());
-    if (overrides.family) return ok_status();
-    return invalid_argument("--plans: kernel: expected one of " + kernel_family_list());
-  }
-  if (!value.is_number_integer()) {
-    return invalid_argument(fmt::format("--plans: {}: expected an integer", printable(name)));
-  }
-  const auto number = value.get<int64_t>();
-  const std::map<std::string, std::optional<int32_t>*> fields = {
-      {"tile_m",  &overrides.tile_m },
-      {"tile_n",  &overrides.tile_n },
-      {"stages",  &overrides.stages },
-      {"cluster", &overrides.cluster},
-      {"split_k", &overrides.split_k}
-  };
-  if (const auto field = fields.find(name); field != fields.end()) {
-    *field->second = static_cast<int32_t>(number);
-    return ok_status();
-  }
-  if (name.size() > 1 && name[0] == 'k' && name[1] >= 'A' && name[1] <= 'Z') {
-    overrides.constants.emplace_back(name, number);
-    return ok_status();
-  }
-  return invalid_argument(fmt::format(
-      "--plans: {} is no field of a plan; there are kernel, tile_m, tile_n, stages, cluster, "
-      "split_k and constants such as kWarpgroupColumns",
-      printable(name)));
-}
-
 // What tells arrangements apart, their width left out.
 auto kind_of(const GemmPlan& plan) {
   std::vector<SpecField> constants = plan.extra_fields;
@@ -70,12 +38,9 @@ Result<std::vector<PlanOverrides>> parse_plan_overrides(std::string_view text) {
   }
   std::vector<PlanOverrides> list;
   for (const nlohmann::json& object : *json) {
-    if (!object.is_object()) return invalid_argument("--plans: expected an array of objects");
-    PlanOverrides overrides;
-    for (const auto& [name, value] : object.items()) {
-      JITGEMM_TRY(read_override(name, value, overrides));
-    }
-    list.push_back(std::move(overrides));
+    Result<PlanOverrides> overrides = overrides_from_json(object);
+    if (!overrides) return invalid_argument("--plans: " + overrides.error().message());
+    list.push_back(std::move(*overrides));
   }
   return list;
 }
@@ -90,10 +55,11 @@ std::vector<OperationPlan> varied_candidates(std::vector<OperationPlan> ranked, 
   return chosen;
 }
 
-Result<std::vector<OperationPlan>> choose_plans(const GemmProblem& problem, int sm_count,
+Result<std::vector<OperationPlan>> choose_plans(const GemmProblem& problem,
+                                                const PlanRequest& request,
                                                 const std::string& choice) {
   if (choice == "auto") {
-    JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem, {sm_count, {}}));
+    JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem, request));
     return std::vector<OperationPlan>{std::move(plan)};
   }
   if (choice.starts_with("model:")) {
@@ -103,15 +69,16 @@ Result<std::vector<OperationPlan>> choose_plans(const GemmProblem& problem, int 
     if (error != std::errc() || stop != end || wanted < 1) {
       return invalid_argument(fmt::format("--plans: expected model:N, found '{}'", choice));
     }
-    JITGEMM_ASSIGN(std::vector<OperationPlan> ranked,
-                   operation_candidates(problem, {sm_count, {}}));
+    JITGEMM_ASSIGN(std::vector<OperationPlan> ranked, operation_candidates(problem, request));
     return varied_candidates(std::move(ranked), wanted);
   }
   JITGEMM_ASSIGN(const std::vector<PlanOverrides> list, parse_plan_overrides(choice));
   std::vector<OperationPlan> plans;
   std::set<std::string> seen;
   for (const PlanOverrides& overrides : list) {
-    Result<OperationPlan> plan = plan_operation(problem, {sm_count, overrides});
+    PlanRequest forced = request;
+    forced.overrides = overrides;
+    Result<OperationPlan> plan = plan_operation(problem, forced);
     // One list may serve many shapes; what does not fit one of them is left out there.
     if (!plan && plan.error().code() == StatusCode::kUnsupported) continue;
     if (!plan) return plan.error();

@@ -22,7 +22,9 @@ Result<std::vector<PlanOverrides>> parse_plan_overrides(std::string_view json);
 std::vector<OperationPlan> varied_candidates(std::vector<OperationPlan> ranked, int wanted);
 
 // "auto": the planner's own; "model:N": N varied candidates; anything else is JSON of overrides.
-Result<std::vector<OperationPlan>> choose_plans(const GemmProblem& problem, int sm_count,
+// `request`: the SM count and the measured plans, which "auto" looks into.
+Result<std::vector<OperationPlan>> choose_plans(const GemmProblem& problem,
+                                                const PlanRequest& request,
                                                 const std::string& choice);
 
 }  // namespace jitgemm::bench

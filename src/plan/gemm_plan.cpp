@@ -60,6 +60,13 @@ int64_t m_class_bound(int64_t m) {
   }
 }
 
+bool row_bits_depend_on_m(const GemmPlan& plan) {
+  const GemmProblem& p = plan.problem;
+  // One plan serves every m, or every plan adds in the same order.
+  const bool one_plan = p.m_policy == MPolicy::kAny || p.grouping.expected_m != 0;
+  return !p.batch_invariant && !one_plan;
+}
+
 std::string plan_identity(const GemmPlan& plan) {
   std::string text =
       fmt::format("{} {}x{}x{} stages={} threads={} cluster={} split={} feeds={},{} store={}",
@@ -97,6 +104,10 @@ std::string to_string(const GemmPlan& plan) {
       kernel_family_info(plan.family).name, plan_source_name(plan.source), plan.tile_m, plan.tile_n,
       plan.tile_k, plan.stages, plan.threads, plan.cluster, plan.split_k, feed_name(plan.feed_a),
       feed_name(plan.feed_b), plan.store == Store::kTma ? "tma" : "direct", plan.shared_bytes);
+  text +=
+      fmt::format("row bits   {}\n", row_bits_depend_on_m(plan)
+                                         ? "may depend on m, unless the problem is batch invariant"
+                                         : "do not depend on m");
   for (const auto& [name, value] : plan.extra_fields)
     text += fmt::format("constant   {} = {}\n", name, value);
   for (const std::string& reason : plan.reasons) text += fmt::format("because    {}\n", reason);

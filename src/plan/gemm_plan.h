@@ -108,6 +108,10 @@ LaunchGeometry launch_geometry(const GemmPlan& plan, int64_t m, int sm_count);
 // The largest m of m's class (MPolicy::kClass): at most 32 classes over 1..16384, unbounded above.
 int64_t m_class_bound(int64_t m);
 
+// Whether a row's bits may differ between two m of one problem: another m may get a plan that
+// splits k otherwise or swaps the operands.
+bool row_bits_depend_on_m(const GemmPlan& plan);
+
 // One line that tells a plan from every other plan of its problem: what reaches the specialiser and
 // the launch. Stable, so that files may hold it.
 std::string plan_identity(const GemmPlan& plan);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/planner.h"
 
+#include "plan/tuning_database.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 namespace jitgemm {
 namespace {
@@ -31,33 +34,6 @@ int64_t planned_group_rows(const GemmProblem& problem) {
   }
   // A hint, so that kernels stay few whatever the policy.
   return m_class_bound(rows);
-}
-
-int64_t planned_m(const GemmProblem& problem) {
-  if (problem.grouping.grouped()) return planned_group_rows(problem);
-  switch (problem.m_policy) {
-    case MPolicy::kExact: return std::max<int64_t>(problem.m, 1);
-    case MPolicy::kClass: return m_class_bound(std::max<int64_t>(problem.m, 1));
-    case MPolicy::kAny: return kAnyPlannedM;
-  }
-  return problem.m;
-}
-
-// What does not matter at its default, so that it makes no kernel of its own.
-GemmProblem without_unused(GemmProblem p) {
-  if (p.scaled()) return p;
-  const GemmProblem defaults;
-  p.scale_dtype = defaults.scale_dtype;
-  p.group_n = defaults.group_n;
-  p.group_k = defaults.group_k;
-  p.a_scale_major = defaults.a_scale_major;
-  p.b_scale_major = defaults.b_scale_major;
-  p.scale_values = defaults.scale_values;
-  p.a_scale_ld = 0;
-  p.b_scale_ld = 0;
-  p.grouping.a_scale_stride = 0;
-  p.grouping.b_scale_stride = 0;
-  return p;
 }
 
 // The feed of an operand of `groups` matrices, `stride` elements apart (0: dense). One tensor map
@@ -87,9 +63,34 @@ Result<PlannerInput> planner_input(const GemmProblem& problem, const PlanRequest
       return unsupported(fmt::format("kernel: '{}' is not for {}", family.name, arch.target));
     }
   }
-  return PlannerInput{without_unused(problem), planned_m(problem),
+  return PlannerInput{normalized(problem), planned_m(problem),
                       request.sm_count > 0 ? request.sm_count : arch.default_sm_count,
                       request.overrides};
+}
+
+// What was measured for this problem on the device, made into a plan again; nothing if there is no
+// row, or if this build's planner no longer has the plan, which `no_row` then says.
+std::optional<GemmPlan> tuned_plan(const PlannerInput& input, const PlanRequest& request,
+                                   std::string& no_row) {
+  if (request.tuning == nullptr || request.overrides.any()) return std::nullopt;
+  const TunedPlan* row = request.tuning->find(input.problem, request.device_name, input.sm_count);
+  if (row == nullptr) return std::nullopt;
+  Result<GemmPlan> plan = plan_gemm(input.problem, {input.sm_count, row->plan, nullptr, {}});
+  if (!plan) {
+    no_row = "the tuning database names a plan that this build does not have";
+    return std::nullopt;
+  }
+  plan->source = PlanSource::kDatabase;
+  plan->reasons.insert(
+      plan->reasons.begin(),
+      fmt::format(
+          "from the tuning database: {:.2f} us (spread {:.1f} %) on {} on {}, the fastest of "
+          "{} plans that were measured{}",
+          row->time_us, 100 * row->spread, row->device, row->date.substr(0, 10), row->candidates,
+          row->model_time_us > 0
+              ? fmt::format("; the model's choice took {:.2f} us", row->model_time_us)
+              : "; the model's choice, too"));
+  return std::move(*plan);
 }
 
 bool has_constants(const GemmPlan& plan, const PlanOverrides& overrides) {
@@ -101,6 +102,33 @@ bool has_constants(const GemmPlan& plan, const PlanOverrides& overrides) {
 }
 
 }  // namespace
+
+int64_t planned_m(const GemmProblem& problem) {
+  if (problem.grouping.grouped()) return planned_group_rows(problem);
+  switch (problem.m_policy) {
+    case MPolicy::kExact: return std::max<int64_t>(problem.m, 1);
+    case MPolicy::kClass: return m_class_bound(std::max<int64_t>(problem.m, 1));
+    case MPolicy::kAny: return kAnyPlannedM;
+  }
+  return problem.m;
+}
+
+GemmProblem normalized(const GemmProblem& problem) {
+  GemmProblem p = problem;
+  if (p.scaled()) return p;
+  const GemmProblem defaults;
+  p.scale_dtype = defaults.scale_dtype;
+  p.group_n = defaults.group_n;
+  p.group_k = defaults.group_k;
+  p.a_scale_major = defaults.a_scale_major;
+  p.b_scale_major = defaults.b_scale_major;
+  p.scale_values = defaults.scale_values;
+  p.a_scale_ld = 0;
+  p.b_scale_ld = 0;
+  p.grouping.a_scale_stride = 0;
+  p.grouping.b_scale_stride = 0;
+  return p;
+}
 
 Feed feed_for(int64_t row_bytes, int32_t alignment) {
   if (row_bytes % 16 == 0 && alignment >= 16) return Feed::kTma;
@@ -202,12 +230,19 @@ Result<GemmPlan> plan_gemm(const GemmProblem& problem, const PlanRequest& reques
     return std::move(plans.front());
   }
   JITGEMM_ASSIGN(const PlannerInput input, planner_input(problem, request));
+  std::string no_row;
+  if (std::optional<GemmPlan> tuned = tuned_plan(input, request, no_row)) return std::move(*tuned);
   Result<GemmPlan> plan = request.overrides.family == KernelFamily::kReference
                               ? plan_reference(input)
                           : is_sm90(problem) ? plan_sm90(input)
                                              : plan_sm100(input);
   if (!plan) return plan.error().with_context("planning " + to_string(problem));
-  if (request.overrides.any()) plan->source = PlanSource::kOverride;
+  if (request.overrides.any()) {
+    plan->source = PlanSource::kOverride;
+  } else {
+    plan->reasons.push_back("chosen by the model: its estimate is the least of all legal plans");
+  }
+  if (!no_row.empty()) plan->reasons.push_back(no_row);
   return plan;
 }
 

@@ -5,33 +5,23 @@
 #pragma once
 
 #include "plan/gemm_plan.h"
+#include "plan/plan_overrides.h"
 #include "support/result.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace jitgemm {
 
-// What a caller may force. Fields that are not set are the planner's.
-struct PlanOverrides {
-  std::optional<KernelFamily> family;
-  std::optional<int32_t> tile_m;
-  std::optional<int32_t> tile_n;
-  std::optional<int32_t> stages;
-  std::optional<int32_t> cluster;
-  std::optional<int32_t> split_k;
-  // Constants that the family alone has, by their name in the Spec.
-  std::vector<SpecField> constants;
-
-  bool any() const {
-    return family || tile_m || tile_n || stages || cluster || split_k || !constants.empty();
-  }
-};
+class TuningDatabase;
 
 struct PlanRequest {
   int sm_count = 0;  // 0: the arch's default
-  PlanOverrides overrides;
+  PlanOverrides overrides = {};
+  // Measured plans, which win over the model and lose against overrides; null: none. They are
+  // looked up for a device of this name; empty: of any, as long as the SM count is the same.
+  const TuningDatabase* tuning = nullptr;
+  std::string device_name = {};
 };
 
 // The product alone: UNSUPPORTED for a problem that quantises first (plan/operation_plan.h).
@@ -40,6 +30,11 @@ Result<GemmPlan> plan_gemm(const GemmProblem& problem, const PlanRequest& reques
 // Every legal plan, the model's best first. Of a problem that quantises: UNSUPPORTED, as above.
 Result<std::vector<GemmPlan>> plan_candidates(const GemmProblem& problem,
                                               const PlanRequest& request = {});
+
+// The problem with what does not matter at its default: what a plan depends on.
+GemmProblem normalized(const GemmProblem& problem);
+// The m that a plan for the problem is made for, as its policy says.
+int64_t planned_m(const GemmProblem& problem);
 
 // What every planner starts from: a valid problem, its planned m, the SM count resolved.
 struct PlannerInput {

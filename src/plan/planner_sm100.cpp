@@ -260,8 +260,7 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
   const int64_t slots = std::max<int64_t>(1, in.input.sm_count / (c.pair * c.split));
   reasons.push_back(
       fmt::format("{} x {} tiles: {} of them in {} wave(s) on {} SMs; the model's estimate is "
-                  "{:.0f} cycles, the "
-                  "least of all legal tiles",
+                  "{:.0f} cycles",
                   plan.tile_m * (c.swap ? 1 : c.pair), plan.tile_n * (c.swap ? c.pair : 1), tiles,
                   ceil_div(tiles, slots), in.input.sm_count, c.cycles));
   if (c.swap) {

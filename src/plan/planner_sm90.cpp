@@ -270,8 +270,7 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
   const int64_t tiles = planned_windows(in.input, plan.tile_m) * ceil_div(p.n, plan.tile_n);
   if (p.grouping.grouped()) reasons.push_back(group_reason(in.input, plan.tile_m));
   reasons.push_back(fmt::format(
-      "{} x {} tiles: {} of them in {} turn(s) on {} SMs; the model's estimate is {:.1f} us, the "
-      "least of all legal plans",
+      "{} x {} tiles: {} of them in {} turn(s) on {} SMs; the model's estimate is {:.1f} us",
       plan.tile_m, plan.tile_n, tiles, turns(c, in), in.input.sm_count, c.time / 1000));
   if (c.swap) {
     reasons.push_back(fmt::format(

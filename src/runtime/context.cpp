@@ -64,6 +64,9 @@ Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) 
   cache_options.read_only = mode == "ro";
   context->cache_ = DiskCache::open(std::move(cache_options), context->log_);
 
+  JITGEMM_ASSIGN(TuningDatabase tuning, load_tuning(settings, context->log_));
+  context->tuning_ = std::make_shared<const TuningDatabase>(std::move(tuning));
+
   const std::string nvrtc = settings.value("nvrtc");
   context->builder_ = std::make_unique<KernelBuilder>(
       TemplateStore(settings.value("template_folder")), context->cache_,
@@ -73,6 +76,18 @@ Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) 
       },
       context->log_);
   return context;
+}
+
+PlanRequest Context::plan_request(const PlanOverrides& overrides, const Device* device) const {
+  PlanRequest request;
+  request.overrides = overrides;
+  request.tuning = tuning_.get();
+  if (device != nullptr) {
+    request.sm_count = device->info().plan_sm_count;
+    // The simulator stands for whatever device has its SM count.
+    if (device->info().driver_version != 0) request.device_name = device->info().description;
+  }
+  return request;
 }
 
 Result<Device*> Context::device(const std::string& name, std::optional<Arch> arch) {
@@ -96,8 +111,7 @@ Result<std::shared_ptr<const LoadedKernel>> Context::load(Device& device, const 
 
 Result<PreparedGemm> Context::prepare(const GemmProblem& problem, const PlanOverrides& overrides,
                                       Device& device, BuildMode mode) {
-  const PlanRequest request{device.info().plan_sm_count, overrides};
-  JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem, request));
+  JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem, plan_request(overrides, &device)));
   return prepare(std::move(plan), device, mode);
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/gemm_operation.h"
 #include "runtime/kernel_builder.h"
 #include "runtime/options.h"
+#include "runtime/tuning.h"
 
 #include <map>
 #include <memory>
@@ -34,6 +35,10 @@ class Context {
   DiskCache& cache() { return *cache_; }
   KernelBuilder& builder() { return *builder_; }
   const Logger& log() const { return log_; }
+  // Measured plans: those that the library ships and those of the file.
+  const TuningDatabase& tuning() const { return *tuning_; }
+  // How problems are planned for a device; without one, for the arch's usual part.
+  PlanRequest plan_request(const PlanOverrides& overrides, const Device* device = nullptr) const;
 
   // Opens the device at first use and keeps it. Null arch: the device's own, sm_90a for "sim".
   Result<Device*> device(const std::string& name, std::optional<Arch> arch);
@@ -54,6 +59,7 @@ class Context {
   Settings settings_;
   Logger log_;
   OpenDeviceOptions device_options_;
+  std::shared_ptr<const TuningDatabase> tuning_;
   std::shared_ptr<DiskCache> cache_;
   std::unique_ptr<KernelBuilder> builder_;
   std::mutex mutex_;

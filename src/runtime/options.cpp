@@ -54,6 +54,7 @@ Settings resolve_settings(const ContextOptions& o) {
        resolve("sim_numerics", o.sim_numerics, "JITGEMM_SIM_NUMERICS", "auto"),
        resolve("sim_seed", o.sim_seed, "JITGEMM_SIM_SEED", "0"),
        resolve("sim_threads", o.sim_threads, "JITGEMM_SIM_THREADS", "0"),
+       resolve("tuning_database", o.tuning_database, "JITGEMM_TUNING_DB", ""),
        resolve("sim_sanitize", o.sim_sanitize, "JITGEMM_SIM_SANITIZE", "1"),
        }
   };

@@ -32,7 +32,8 @@ int main(void) {
   OFFSET(jitgemm_context_options, sim_sanitize, 80);
   OFFSET(jitgemm_context_options, log, 88);
   OFFSET(jitgemm_context_options, log_user, 96);
-  expect("sizeof jitgemm_context_options", sizeof(jitgemm_context_options), 104);
+  OFFSET(jitgemm_context_options, tuning_database, 104);
+  expect("sizeof jitgemm_context_options", sizeof(jitgemm_context_options), 112);
 
   OFFSET(jitgemm_gemm_problem, struct_size, 0);
   OFFSET(jitgemm_gemm_problem, m, 8);

@@ -144,6 +144,76 @@ class Bench(unittest.TestCase):
             self.assertIn("2 kernels of 1 shapes", done.stdout)
 
 
+class Tune(unittest.TestCase):
+    def row(self, folder, problem_flags, plan, name="row.json", device="NVIDIA H200"):
+        """A database with one row for the problem, made from the key that explain and plan look up."""
+        document = {"schema": 1, "rows": [{
+            "problem": problem_flags, "device": device, "sm_count": 132, "plan": plan, "time_us": 7.5, "spread": 0.01,
+            "model_time_us": 8.0, "candidates": 3, "driver_version": 13000, "version": "0.1.0",
+            "date": "2026-01-31T12:00:00Z"}]}
+        path = pathlib.Path(folder) / name
+        path.write_text(json.dumps(document))
+        return str(path)
+
+    PROBLEM = ("-m", "64", "-n", "4096", "-k", "7168")
+    KEY = ("block_scaled_mm sm_90a m=64 n=4096 k=7168 e4m3*e4m3->bf16 scales=f32 group_n=128 group_k=128 "
+           "m_policy=exact")
+
+    def test_a_merged_row_is_planned_explained_and_exported(self):
+        with tempfile.TemporaryDirectory() as folder:
+            row = self.row(folder, self.KEY, {"kernel": "sm90", "tile_m": 64, "tile_n": 48, "split_k": 1})
+            database = str(pathlib.Path(folder) / "tuning.json")
+            self.assertEqual(run("--cache-dir", folder, "tune", "--merge", row).returncode, 0)
+            plan = run_json("--tuning-db", database, "plan", OPERATION, *self.PROBLEM)["plan"]
+            self.assertEqual(plan["source"], "database")
+            self.assertEqual(plan["tile"][:2], [64, 48])
+            document = run_json("--cache-dir", folder, "explain", OPERATION, *self.PROBLEM)
+            self.assertEqual(document["plan"]["source"], "database")
+            self.assertIn("7.50 us", document["plan"]["reasons"][0])
+            exported = str(pathlib.Path(folder) / "all.json")
+            self.assertEqual(run("--cache-dir", folder, "tune", "--export", exported).returncode, 0)
+            rows = json.loads(pathlib.Path(exported).read_text())["rows"]
+            self.assertIn(self.KEY, [r["problem"] for r in rows])
+
+    def test_off_is_the_model_and_an_override_is_an_override(self):
+        with tempfile.TemporaryDirectory() as folder:
+            row = self.row(folder, self.KEY, {"kernel": "sm90", "tile_m": 64, "tile_n": 48, "split_k": 1})
+            off = run_json("--tuning-db", "off", "plan", OPERATION, *self.PROBLEM)["plan"]
+            self.assertEqual(off["source"], "model")
+            forced = run_json("--tuning-db", row, "plan", OPERATION, *self.PROBLEM, "--stages", "3")["plan"]
+            self.assertEqual(forced["source"], "override")
+
+    def test_a_damaged_database_that_was_named_is_exit_code_4(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "tuning.json"
+            path.write_text("{")
+            done = run("--tuning-db", str(path), "plan", OPERATION, *self.PROBLEM)
+            self.assertEqual(done.returncode, 4)
+            self.assertIn("tuning.json", done.stderr)
+
+    def test_measuring_needs_a_gpu(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("--cache-dir", folder, "tune", OPERATION, *self.PROBLEM, "--device", "sim")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("timing needs a GPU", done.stderr)
+
+
+class Explain(unittest.TestCase):
+    def test_candidates_are_ranked_and_one_is_chosen(self):
+        document = run_json("--tuning-db", "off", "explain", OPERATION, "-m", "349", "-n", "2048", "-k", "2048")
+        candidates = document["candidates"]
+        self.assertEqual([c["chosen"] for c in candidates], [True] + [False] * 7)
+        estimates = [c["estimate_us"] for c in candidates]
+        self.assertEqual(estimates, sorted(estimates))
+        self.assertTrue(document["plan"]["row_bits_depend_on_m"])
+
+    def test_a_batch_invariant_problem_has_no_splits(self):
+        document = run_json("--tuning-db", "off", "explain", OPERATION, "-m", "1", "-n", "2112", "-k", "7168",
+                            "--batch-invariant", "--top", "1000")
+        self.assertEqual({c["overrides"]["split_k"] for c in document["candidates"]}, {1})
+        self.assertFalse(document["plan"]["row_bits_depend_on_m"])
+
+
 class Run(unittest.TestCase):
     def test_quantises_a_on_both_archs(self):
         for arch in ("sm_90a", "sm_100a"):

@@ -5,11 +5,11 @@
 #include "bench/plan_choice.h"
 #include "bench/shape_run.h"
 #include "cli.h"
+#include "shape_flags.h"
 #include "support/filesystem.h"
 
 #include <fmt/format.h>
 
-#include <ctime>
 #include <fstream>
 #include <sstream>
 
@@ -17,16 +17,9 @@ namespace jitgemm::cli {
 namespace {
 
 struct BenchFlags {
-  std::string operation = "block_scaled_mm";
+  ShapeFlags shapes;
   std::string device = "cuda:0";
   std::string arch;
-  std::string suite;
-  std::vector<int64_t> m;
-  std::vector<int64_t> n;
-  std::vector<int64_t> k;
-  std::vector<std::string> out_dtypes = {"BF16"};
-  std::vector<std::string> m_policies = {"exact"};
-  std::string a_scale_major = "row";
   std::string plans = "auto";
   std::string regime = "rested";
   std::string cublaslt;
@@ -39,21 +32,10 @@ struct BenchFlags {
   bool compile_only = false;
 };
 
-std::string now() {
-  const std::time_t time = std::time(nullptr);
-  std::tm utc = {};
-  gmtime_r(&time, &utc);
-  char text[32] = {};
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
+// Ceilings may be measured alone.
 Result<std::vector<bench::Shape>> shapes_of(const BenchFlags& flags) {
-  const bool listed = !flags.m.empty() || !flags.n.empty() || !flags.k.empty();
-  if (flags.suite.empty() && !listed && flags.ceilings) return std::vector<bench::Shape>();
-  if (flags.suite.empty()) return bench::listed_shapes(flags.m, flags.n, flags.k);
-  if (listed) return invalid_argument("--suite: expected a suite or -m, -n and -k, found both");
-  return bench::suite_shapes(flags.suite);
+  if (flags.ceilings && !flags.shapes.any()) return std::vector<bench::Shape>();
+  return flags.shapes.shapes();
 }
 
 Result<std::string> plans_text(const std::string& flag) {
@@ -70,30 +52,20 @@ struct ShapeWork {
   std::vector<OperationPlan> plans;
 };
 
-// The plans of every shape and output type, before a device is asked for anything.
+// The plans of every shape and output type.
 Result<std::vector<ShapeWork>> plan_all(const BenchFlags& flags,
                                         const std::vector<bench::Shape>& shapes, Arch arch,
-                                        int sm_count) {
-  if (flags.operation != "block_scaled_mm") {
-    return unsupported(
-        fmt::format("operation: '{}' cannot be timed; block_scaled_mm can", flags.operation));
-  }
+                                        const PlanRequest& request) {
   JITGEMM_ASSIGN(const std::string choice, plans_text(flags.plans));
   std::vector<ShapeWork> work;
-  for (const std::string& out_dtype : flags.out_dtypes) {
+  for (const std::string& out_dtype : flags.shapes.out_dtypes) {
     for (const bench::Shape& shape : shapes) {
       ShapeWork item{shape, {}};
-      for (const std::string& policy : flags.m_policies) {
-        ProblemFlags problem_flags;
-        problem_flags.m = std::to_string(shape.m);
-        problem_flags.n = shape.n;
-        problem_flags.k = shape.k;
-        problem_flags.out_dtype = out_dtype;
-        problem_flags.m_policy = policy;
-        problem_flags.a_scale_major = flags.a_scale_major;
-        JITGEMM_ASSIGN(const GemmProblem problem, problem_flags.problem(arch));
+      for (const std::string& policy : flags.shapes.m_policies) {
+        JITGEMM_ASSIGN(const GemmProblem problem,
+                       flags.shapes.problem(shape, out_dtype, policy, arch));
         JITGEMM_ASSIGN(std::vector<OperationPlan> plans,
-                       bench::choose_plans(problem, sm_count, choice));
+                       bench::choose_plans(problem, request, choice));
         for (OperationPlan& plan : plans) item.plans.push_back(std::move(plan));
       }
       work.push_back(std::move(item));
@@ -164,18 +136,18 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
   if (flags.compile_only) {
     const Arch target = arch.value_or(Arch::kSm90a);
     JITGEMM_ASSIGN(const std::vector<ShapeWork> work,
-                   plan_all(flags, shapes, target, arch_info(target).default_sm_count));
+                   plan_all(flags, shapes, target, context->plan_request({})));
     return compile_all(*context, target, work);
   }
   JITGEMM_ASSIGN(Device* const device, context->device(flags.device, arch));
   const DeviceInfo& info = device->info();
   JITGEMM_ASSIGN(const std::vector<ShapeWork> work,
-                 plan_all(flags, shapes, info.arch, info.plan_sm_count));
+                 plan_all(flags, shapes, info.arch, context->plan_request({}, device)));
   JITGEMM_ASSIGN(const std::unique_ptr<bench::GpuSession> session,
                  bench::GpuSession::create(*context, *device));
 
   bench::BenchResult result;
-  result.date = now();
+  result.date = utc_now();
   result.commit = flags.commit;
   result.version = JITGEMM_VERSION_STRING;
   result.device = info.description;
@@ -240,21 +212,9 @@ void add_bench_command(CLI::App& app, Cli& cli) {
   CLI::App* command =
       app.add_subcommand("bench", "Time products against peers on a GPU, each checked first");
   auto flags = std::make_shared<BenchFlags>();
-  command->add_option("operation", flags->operation, "The operation: block_scaled_mm")->required();
+  flags->shapes.add_to(*command);
   command->add_option("--device", flags->device, "cuda:N")->capture_default_str();
   command->add_option("--arch", flags->arch, "With --compile-only: sm_90a, sm_100a or sm_103a");
-  command->add_option("--suite", flags->suite, "Shapes: seed, decode or odd");
-  command->add_option("-m,--m", flags->m, "Shapes: every m of a list")->delimiter(',');
-  command->add_option("-n,--n", flags->n, "with every (n, k) of two lists")->delimiter(',');
-  command->add_option("-k,--k", flags->k, "of one length")->delimiter(',');
-  command->add_option("--out-dtype", flags->out_dtypes, "BF16, F32, F16, or a list")
-      ->delimiter(',')
-      ->capture_default_str();
-  command->add_option("--m-policy", flags->m_policies, "exact, class, any, or a list")
-      ->delimiter(',')
-      ->capture_default_str();
-  command->add_option("--a-scale-major", flags->a_scale_major, "row or column")
-      ->capture_default_str();
   command
       ->add_option("--plans", flags->plans,
                    "auto (the planner's), model:N (N candidates), a JSON array of overrides, or "

@@ -32,6 +32,10 @@ Result<Enum> choice_flag(const char* flag, const std::string& text,
 
 }  // namespace
 
+Result<TuningDatabase> tuning_for(const Cli& cli) {
+  return load_tuning(resolve_settings(cli.flags.context), Logger());
+}
+
 int exit_code_for(StatusCode code) {
   switch (code) {
     case StatusCode::kOk: return kExitOk;
@@ -87,6 +91,8 @@ void ProblemFlags::add_to(CLI::App& command, const char* m_help) {
   command.add_option("--scale-values", scale_values, "any, or pow2 to declare powers of two")
       ->capture_default_str();
   command.add_option("--m-policy", m_policy, "exact, class or any")->capture_default_str();
+  command.add_flag("--batch-invariant", batch_invariant,
+                   "A row's bits depend neither on m nor on other rows");
   command.add_option("--kernel", kernel, "Force a kernel: " + kernel_family_list());
   command.add_option("--tile-m", tile_m, "Force the tile's rows");
   command.add_option("--tile-n", tile_n, "Force the tile's columns");
@@ -161,6 +167,7 @@ Result<GemmProblem> ProblemFlags::problem(Arch default_arch) const {
                  choice_flag<ScaleValues>("--scale-values", scale_values, {"any", "pow2"}));
   JITGEMM_ASSIGN(problem.m_policy,
                  choice_flag<MPolicy>("--m-policy", m_policy, {"exact", "class", "any"}));
+  problem.batch_invariant = batch_invariant;
   if (grouped()) JITGEMM_TRY(fill_grouping(problem.grouping));
   JITGEMM_TRY(validate(problem));
   return problem;

@@ -5,6 +5,7 @@
 
 #include "problem/gemm_problem.h"
 #include "runtime/context.h"
+#include "runtime/tuning.h"
 #include "support/result.h"
 
 #include <CLI/CLI.hpp>
@@ -54,6 +55,11 @@ void add_verify_command(CLI::App& app, Cli& cli);
 void add_selftest_command(CLI::App& app, Cli& cli);
 void add_sim_command(CLI::App& app, Cli& cli);
 void add_bench_command(CLI::App& app, Cli& cli);
+void add_tune_command(CLI::App& app, Cli& cli);
+void add_explain_command(CLI::App& app, Cli& cli);
+
+// The measured plans that the settings name, for verbs without a context.
+Result<TuningDatabase> tuning_for(const Cli& cli);
 
 struct MRange {
   int64_t first = 0;
@@ -79,6 +85,7 @@ struct ProblemFlags {
   std::string scale_values = "any";
   std::string m_policy = "exact";
   std::string kernel;  // a forced kernel family
+  bool batch_invariant = false;
   int32_t tile_m = 0;  // 0: the planner's
   int32_t tile_n = 0;
   int32_t stages = 0;

@@ -104,7 +104,8 @@ Status compile(const CompileFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
   JITGEMM_ASSIGN(const GemmProblem problem, flags.problem.problem(Arch::kSm90a));
   JITGEMM_ASSIGN(const PlanOverrides overrides, flags.problem.overrides());
-  JITGEMM_ASSIGN(const OperationPlan plan, plan_operation(problem, {0, overrides}));
+  JITGEMM_ASSIGN(const OperationPlan plan,
+                 plan_operation(problem, context->plan_request(overrides)));
   JITGEMM_ASSIGN(const LaunchPlan* const chosen, choose_launch(plan, flags.launch));
   const std::optional<Disassembler> disassembler =
       find_disassembler(context->settings().value("nvrtc"));

@@ -21,22 +21,23 @@ Json to_json(const GemmProblem& p) {
   static constexpr const char* kPolicies[] = {"exact", "class", "any"};
   static constexpr const char* kMajors[] = {"row", "column"};
   return {
-      {"operation",     "block_scaled_mm"                                            },
-      {"arch",          arch_info(p.arch).target                                     },
-      {"m",             p.m                                                          },
-      {"n",             p.n                                                          },
-      {"k",             p.k                                                          },
-      {"a_dtype",       dtype_info(p.a_dtype).name                                   },
-      {"a_code_dtype",  dtype_info(p.quantizes_a() ? p.a_code_dtype : p.a_dtype).name},
-      {"b_dtype",       dtype_info(p.b_dtype).name                                   },
-      {"scale_dtype",   dtype_info(p.scale_dtype).name                               },
-      {"out_dtype",     dtype_info(p.out_dtype).name                                 },
-      {"group_n",       p.group_n                                                    },
-      {"group_k",       p.group_k                                                    },
-      {"a_scale_major", kMajors[static_cast<int>(p.a_scale_major)]                   },
-      {"b_scale_major", kMajors[static_cast<int>(p.b_scale_major)]                   },
-      {"scale_values",  p.scale_values == ScaleValues::kAnyFloat ? "any" : "pow2"    },
-      {"m_policy",      kPolicies[static_cast<int>(p.m_policy)]                      }
+      {"operation",       "block_scaled_mm"                                            },
+      {"arch",            arch_info(p.arch).target                                     },
+      {"m",               p.m                                                          },
+      {"n",               p.n                                                          },
+      {"k",               p.k                                                          },
+      {"a_dtype",         dtype_info(p.a_dtype).name                                   },
+      {"a_code_dtype",    dtype_info(p.quantizes_a() ? p.a_code_dtype : p.a_dtype).name},
+      {"b_dtype",         dtype_info(p.b_dtype).name                                   },
+      {"scale_dtype",     dtype_info(p.scale_dtype).name                               },
+      {"out_dtype",       dtype_info(p.out_dtype).name                                 },
+      {"group_n",         p.group_n                                                    },
+      {"group_k",         p.group_k                                                    },
+      {"a_scale_major",   kMajors[static_cast<int>(p.a_scale_major)]                   },
+      {"b_scale_major",   kMajors[static_cast<int>(p.b_scale_major)]                   },
+      {"scale_values",    p.scale_values == ScaleValues::kAnyFloat ? "any" : "pow2"    },
+      {"m_policy",        kPolicies[static_cast<int>(p.m_policy)]                      },
+      {"batch_invariant", p.batch_invariant                                            }
   };
 }
 
@@ -80,22 +81,24 @@ Json to_json(const GemmPlan& plan) {
   Json constants = Json::object();
   for (const auto& [name, value] : plan.extra_fields) constants[name] = value;
   return {
-      {"problem",         to_json(plan.problem)                       },
-      {"kernel",          kernel_family_info(plan.family).name        },
-      {"source",          plan_source_name(plan.source)               },
-      {"planned_m",       plan.planned_m                              },
-      {"tile",            {plan.tile_m, plan.tile_n, plan.tile_k}     },
-      {"stages",          plan.stages                                 },
-      {"threads",         plan.threads                                },
-      {"cluster",         plan.cluster                                },
-      {"split_k",         plan.split_k                                },
-      {"feed_a",          feed_name(plan.feed_a)                      },
-      {"feed_b",          feed_name(plan.feed_b)                      },
-      {"store",           plan.store == Store::kTma ? "tma" : "direct"},
-      {"shared_bytes",    plan.shared_bytes                           },
-      {"workspace_bytes", plan.workspace_bytes                        },
-      {"constants",       constants                                   },
-      {"reasons",         plan.reasons                                }
+      {"problem",              to_json(plan.problem)                       },
+      {"kernel",               kernel_family_info(plan.family).name        },
+      {"source",               plan_source_name(plan.source)               },
+      {"planned_m",            plan.planned_m                              },
+      {"tile",                 {plan.tile_m, plan.tile_n, plan.tile_k}     },
+      {"stages",               plan.stages                                 },
+      {"threads",              plan.threads                                },
+      {"cluster",              plan.cluster                                },
+      {"split_k",              plan.split_k                                },
+      {"feed_a",               feed_name(plan.feed_a)                      },
+      {"feed_b",               feed_name(plan.feed_b)                      },
+      {"store",                plan.store == Store::kTma ? "tma" : "direct"},
+      {"shared_bytes",         plan.shared_bytes                           },
+      {"workspace_bytes",      plan.workspace_bytes                        },
+      {"row_bits_depend_on_m", row_bits_depend_on_m(plan)                  },
+      {"estimate_us",          plan.estimate_us                            },
+      {"constants",            constants                                   },
+      {"reasons",              plan.reasons                                }
   };
 }
 

@@ -16,6 +16,8 @@ int main(int argc, char** argv) {
   app.add_option("--nvrtc", cli.flags.context.nvrtc, "File of the NVRTC library (JITGEMM_NVRTC)");
   app.add_option("--templates", cli.flags.context.template_folder,
                  "Read kernel templates from this folder (JITGEMM_TEMPLATES)");
+  app.add_option("--tuning-db", cli.flags.context.tuning_database,
+                 "File of measured plans, or off (JITGEMM_TUNING_DB)");
   app.add_option("--log", cli.flags.context.log_level,
                  "off, error, warning, info or debug (JITGEMM_LOG)");
 
@@ -31,6 +33,8 @@ int main(int argc, char** argv) {
   jitgemm::cli::add_selftest_command(app, cli);
   jitgemm::cli::add_sim_command(app, cli);
   jitgemm::cli::add_bench_command(app, cli);
+  jitgemm::cli::add_tune_command(app, cli);
+  jitgemm::cli::add_explain_command(app, cli);
 
   try {
     app.parse(argc, argv);

@@ -113,7 +113,11 @@ Status plan_range(const PlanFlags& flags, GemmProblem problem, const PlanRequest
 Status plan(const PlanFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(const GemmProblem problem, flags.problem.problem(Arch::kSm90a));
   JITGEMM_ASSIGN(const PlanOverrides overrides, flags.problem.overrides());
-  const PlanRequest request{flags.sm_count, overrides};
+  JITGEMM_ASSIGN(const TuningDatabase tuning, tuning_for(cli));
+  PlanRequest request;
+  request.sm_count = flags.sm_count;
+  request.overrides = overrides;
+  request.tuning = &tuning;
   if (flags.problem.m.find("..") != std::string::npos) {
     return plan_range(flags, problem, request, cli);
   }

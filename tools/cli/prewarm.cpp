@@ -54,7 +54,8 @@ std::vector<int64_t> planned_ms(const ManifestEntry& entry) {
 }
 
 // The distinct kernels of all entries: plans that specialise to one translation unit are one.
-Result<std::vector<Work>> collect(const PrewarmFlags& flags, KernelBuilder& builder) {
+Result<std::vector<Work>> collect(const PrewarmFlags& flags, Context& context) {
+  KernelBuilder& builder = context.builder();
   std::vector<Arch> only;
   for (const std::string& name : flags.archs) {
     JITGEMM_ASSIGN(const Arch arch, parse_arch(name));
@@ -70,7 +71,7 @@ Result<std::vector<Work>> collect(const PrewarmFlags& flags, KernelBuilder& buil
         problem.arch = arch;
         for (const int64_t m : planned_ms(entry)) {
           problem.m = m;
-          JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem));
+          JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem, context.plan_request({})));
           for (LaunchPlan& launch : plan.launches) {
             JITGEMM_ASSIGN(const KernelSource source, builder.source(launch));
             if (!seen.insert(source.target + source.text).second) continue;
@@ -141,7 +142,7 @@ void build_all(const std::vector<Work>& work, KernelBuilder& builder, int jobs, 
 
 Status prewarm(const PrewarmFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
-  JITGEMM_ASSIGN(const std::vector<Work> work, collect(flags, context->builder()));
+  JITGEMM_ASSIGN(const std::vector<Work> work, collect(flags, *context));
   Outcome outcome;
   if (!flags.dry_run) {
     JITGEMM_ASSIGN(const std::shared_ptr<Compiler> compiler, context->builder().compiler());

@@ -18,7 +18,8 @@ Status source(const SourceFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
   JITGEMM_ASSIGN(const GemmProblem problem, flags.problem.problem(Arch::kSm90a));
   JITGEMM_ASSIGN(const PlanOverrides overrides, flags.problem.overrides());
-  JITGEMM_ASSIGN(const OperationPlan plan, plan_operation(problem, {0, overrides}));
+  JITGEMM_ASSIGN(const OperationPlan plan,
+                 plan_operation(problem, context->plan_request(overrides)));
   JITGEMM_ASSIGN(const LaunchPlan* const launch, choose_launch(plan, flags.launch));
   JITGEMM_ASSIGN(const KernelSource made, context->builder().source(*launch));
   if (cli.flags.json) {

@@ -73,7 +73,7 @@ Result<DType> out_dtype(const std::string& name) {
 // inputs on a GPU come along.
 Status compile_case(Context& context, const Device& device, const GemmProblem& problem) {
   JITGEMM_ASSIGN(const OperationPlan plan,
-                 plan_operation(problem, {device.info().plan_sm_count, {}}));
+                 plan_operation(problem, context.plan_request({}, &device)));
   for (const LaunchPlan& launch : plan.launches) {
     JITGEMM_ASSIGN(const BuiltKernel built, context.builder().build(launch, BuildMode::kCached));
   }

@@ -40,8 +40,8 @@ TEST(PlanOverrides, WhatIsNoPlanIsRefusedByName) {
 }
 
 TEST(PlanChoice, AutoIsThePlannersOwnAndTheFirstCandidate) {
-  const auto own = choose_plans(problem(), 132, "auto");
-  const auto candidates = choose_plans(problem(), 132, "model:6");
+  const auto own = choose_plans(problem(), {132}, "auto");
+  const auto candidates = choose_plans(problem(), {132}, "model:6");
   ASSERT_TRUE(own && candidates);
   ASSERT_EQ(own->size(), 1u);
   ASSERT_EQ(candidates->size(), 6u);
@@ -49,7 +49,7 @@ TEST(PlanChoice, AutoIsThePlannersOwnAndTheFirstCandidate) {
 }
 
 TEST(PlanChoice, CandidatesAreDistinctAndRanked) {
-  const auto plans = choose_plans(problem(), 132, "model:12");
+  const auto plans = choose_plans(problem(), {132}, "model:12");
   ASSERT_TRUE(plans);
   std::set<std::string> seen;
   double last = 0;
@@ -62,22 +62,22 @@ TEST(PlanChoice, CandidatesAreDistinctAndRanked) {
 
 TEST(PlanChoice, AnOverrideIsLabelledAndAConstantHolds) {
   const auto plans =
-      choose_plans(problem(), 132, R"([{"tile_m": 128, "tile_n": 128, "kWarpgroupColumns": 2}])");
+      choose_plans(problem(), {132}, R"([{"tile_m": 128, "tile_n": 128, "kWarpgroupColumns": 2}])");
   ASSERT_TRUE(plans);
   EXPECT_EQ((*plans)[0].product().source, PlanSource::kOverride);
   EXPECT_NE(plan_identity((*plans)[0].product()).find("kWarpgroupColumns=2"), std::string::npos);
 }
 
 TEST(PlanChoice, PlansThatDoNotFitAShapeAreLeftOutUnlessNoneIsLeft) {
-  EXPECT_EQ(choose_plans(problem(), 132, R"([{"tile_m": 7}, {}])")->size(), 1u);
-  const auto none = choose_plans(problem(), 132, R"([{"tile_m": 7}])");
+  EXPECT_EQ(choose_plans(problem(), {132}, R"([{"tile_m": 7}, {}])")->size(), 1u);
+  const auto none = choose_plans(problem(), {132}, R"([{"tile_m": 7}])");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code(), StatusCode::kUnsupported);
 }
 
 TEST(PlanChoice, ANumberOfCandidatesIsPositive) {
   for (const char* text : {"model:", "model:0", "model:x"}) {
-    EXPECT_FALSE(choose_plans(problem(), 132, text)) << text;
+    EXPECT_FALSE(choose_plans(problem(), {132}, text)) << text;
   }
 }
 

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the tables of docs/performance.md from result files: the only writer of what is between its markers.
+
+    bench/tables.py result.json [more.json ...] [--jit jit.json] [--document docs/performance.md] [--check]
+
+A table is written between `<!-- table NAME -->` and `<!-- end NAME -->`; what the result files do not hold keeps the
+table that is there. --check writes nothing and exits with 1 where the document would change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+import results
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORDED = ROOT / "bench" / "recorded" / "deepgemm_h200.json"
+
+
+def number(value, digits=2):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def microseconds(value):
+    return "-" if value is None else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
+
+
+def table(header, rows, text_columns=0):
+    """Markdown; the first columns are text, the others numbers."""
+    lines = ["| " + " | ".join(header) + " |"]
+    lines.append("|" + "|".join("---" if i < text_columns else "--:" for i in range(len(header))) + "|")
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def source_line(result, shapes):
+    commits = sorted({s["commit"] for s in shapes})
+    dates = sorted({s["date"][:10] for s in shapes})
+    peers = result["cublaslt"] if result["cublaslt"][:1].isdigit() else "none"
+    return (f"{result['device']}, driver {result['driver_version'] // 1000}.{result['driver_version'] % 1000 // 10}, "
+            f"cuBLASLt {peers}; {', '.join(dates)}, commit {', '.join(commits)}.")
+
+
+def label(contender):
+    """How a plan came about, where it was not the model."""
+    return {"override": " (override)", "database": " (tuned)"}.get(contender["source"], "")
+
+
+def error_of(contender):
+    return f"{contender['check']['relative_l2']:.2e}" if contender and "check" in contender else "-"
+
+
+def dense_table(result, shapes, regime, recorded):
+    """Ours beside the peers of the same run, and beside recorded DeepGEMM by way of cuBLASLt."""
+    external = sorted({c["name"] for s in shapes for c in results.peers(s) if not c["name"].startswith("cublaslt")})
+    several = any(results.best_of_ours(s, regime)[1] > 1 for s in shapes)
+    header = ["m", "n", "k", "ours us", "TFLOP/s", "of ceiling"]
+    header += ["best of the plans us"] if several else []
+    header += ["block us", "tensorwise us", *[f"{name} us" for name in external], "ours / block", "ours / tensorwise",
+               "ours / DeepGEMM, derived", "spread %" if regime == "rested" else "MHz / W", "error"]
+    rows = []
+    for shape in shapes:
+        mine = results.ours(shape)
+        time = results.time_us(mine, regime)
+        floor = results.floor_us(shape, result, regime)
+        row = [str(shape["m"]), str(shape["n"]), str(shape["k"])]
+        row += [microseconds(time) + (label(mine) if mine and time else ""),
+                number(mine[regime]["tflops"], 0) if time else "-", number(floor / time if floor and time else None)]
+        if several:
+            best, count = results.best_of_ours(shape, regime)
+            row.append(microseconds(results.time_us(best, regime)) + (f" of {count}" if count > 1 else ""))
+        for name in ("cublaslt_block", "cublaslt_tensorwise", *external):
+            row.append(microseconds(results.time_us(results.contender(shape, name), regime)))
+        row += [number(results.ratio(shape, name, regime)) for name in ("cublaslt_block", "cublaslt_tensorwise")]
+        row.append(number(results.derived_ratio(shape, regime, recorded)))
+        if not time:
+            row.append("-")
+        elif regime == "rested":
+            row.append(number(100 * mine[regime]["spread"], 1))
+        else:
+            row.append(f"{mine[regime]['sm_clock_mhz']:.0f} / {mine[regime]['power_w']:.0f}")
+        row.append(error_of(mine))
+        rows.append(row)
+    means = {name: results.geometric_mean(results.ratio(s, name, regime) for s in shapes)
+             for name in ("cublaslt_block", "cublaslt_tensorwise")}
+    derived = results.geometric_mean(results.derived_ratio(s, regime, recorded) for s in shapes)
+    text = (f"{source_line(result, shapes)} Geometric means of our time over the peer's: block "
+            f"{number(means['cublaslt_block'])}, tensorwise {number(means['cublaslt_tensorwise'])}, DeepGEMM (derived) "
+            f"{number(derived)}.")
+    return text + "\n\n" + table(header, rows)
+
+
+def ceilings_table(result):
+    rows = [[c["name"], c["unit"], number(c["rested"], 0), number(c["sustained"], 0)] for c in result["ceilings"]]
+    return f"{result['device']}, {result['date'][:10]}.\n\n" + table(["what", "unit", "rested", "sustained"], rows, 2)
+
+
+def policies_table(shapes):
+    """What exact m buys: the same shape under the policies exact, class and any."""
+    rows = []
+    for shape in shapes:
+        times = {"exact": None, "class": None, "any": None}
+        for contender in shape["contenders"]:
+            if contender["name"] != "jitgemm":
+                continue
+            policy = next((p for p in ("class", "any") if contender["variant"].endswith("m=" + p)), "exact")
+            times[policy] = times[policy] or results.time_us(contender, "rested")
+        if times["exact"] and (times["class"] or times["any"]):
+            rows.append([str(shape["m"]), str(shape["n"]), str(shape["k"]), *[microseconds(t) for t in times.values()],
+                         *[number(times[p] / times["exact"] if times[p] else None) for p in ("class", "any")]])
+    header = ["m", "n", "k", "exact us", "class us", "any us", "class / exact", "any / exact"]
+    return table(header, rows) if rows else None
+
+
+def jit_table(jit):
+    rows = [[row["what"], row["unit"], number(row["median"], row.get("digits", 1)), number(100 * row["spread"], 0)]
+            for row in jit["rows"]]
+    return (f"{jit['machine']}, {jit['date'][:10]}, commit {jit['commit']}; {jit['driver']}.\n\n"
+            + table(["what", "unit", "median", "spread %"], rows, 2))
+
+
+def all_tables(result, jit, recorded):
+    tables = {}
+    if jit is not None:
+        tables["jit"] = jit_table(jit)
+    if result is None:
+        return tables
+    if result["ceilings"]:
+        tables["ceilings"] = ceilings_table(result)
+    for family in ("seed", "decode", "odd"):
+        for out_dtype in ("BF16", "F32"):
+            shapes = results.shapes_of(result, family, out_dtype)
+            for regime in ("rested", "sustained"):
+                timed = [s for s in shapes if any(results.time_us(c, regime) for c in s["contenders"])]
+                if timed:
+                    tables[f"{family}_{out_dtype.lower()}_{regime}"] = dense_table(result, timed, regime, recorded)
+    policies = policies_table(result["shapes"])
+    if policies:
+        tables["policies"] = policies
+    return tables
+
+
+def replace(document, tables):
+    """The document with the tables between their markers; the names that it has no markers for."""
+    missing = []
+    for name, text in tables.items():
+        pattern = re.compile(rf"(<!-- table {name} -->\n).*?(<!-- end {name} -->)", re.S)
+        document, count = pattern.subn(lambda m, text=text: m.group(1) + text + "\n" + m.group(2), document)
+        if count == 0:
+            missing.append(name)
+    return document, missing
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", nargs="*", help="result files of jitgemm bench")
+    parser.add_argument("--jit", help="result file of bench/jit.py")
+    parser.add_argument("--document", default=ROOT / "docs" / "performance.md", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    result = results.merge([results.load(path) for path in options.results]) if options.results else None
+    jit = json.loads(pathlib.Path(options.jit).read_text()) if options.jit else None
+    recorded = json.loads(RECORDED.read_text())
+    before = options.document.read_text()
+    after, missing = replace(before, all_tables(result, jit, recorded))
+    if missing:
+        print(f"{options.document} has no place for: {', '.join(missing)}", file=sys.stderr)
+    if options.check:
+        return 1 if after != before or missing else 0
+    options.document.write_text(after)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

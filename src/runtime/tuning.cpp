@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tuning.h"
+
+#include "support/filesystem.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <unistd.h>
+
+namespace jitgemm {
+namespace {
+
+constexpr const char* kOff = "off";
+
+Result<TuningDatabase> read_tuning_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return TuningDatabase();
+  JITGEMM_ASSIGN(const std::string text, read_file(path));
+  Result<TuningDatabase> database = TuningDatabase::parse(text);
+  if (!database) return database.error().with_context(path);
+  return database;
+}
+
+}  // namespace
+
+std::string tuning_path(const Settings& settings) {
+  const std::string& given = settings.value("tuning_database");
+  if (given == kOff) return {};
+  if (!given.empty()) return given;
+  const std::string& folder = settings.value("cache_folder");
+  if (folder.empty() || settings.value("cache_mode") == "memory") return {};
+  return folder + "/tuning.json";
+}
+
+Result<TuningDatabase> embedded_tuning() {
+  TuningDatabase all;
+  for (const std::string_view text : embedded_tuning_files()) {
+    JITGEMM_ASSIGN(const TuningDatabase one, TuningDatabase::parse(text));
+    all.merge(one);
+  }
+  return all;
+}
+
+Result<TuningDatabase> load_tuning(const Settings& settings, const Logger& log) {
+  const std::string& given = settings.value("tuning_database");
+  if (given == kOff) return TuningDatabase();
+  JITGEMM_ASSIGN(TuningDatabase database, embedded_tuning());
+  const std::string path = tuning_path(settings);
+  if (path.empty()) return database;
+  Result<TuningDatabase> file = read_tuning_file(path);
+  if (file) {
+    database.merge(*file);
+  } else if (!given.empty()) {
+    return file.error().with_context("tuning_database");
+  } else {
+    log.warning("measured plans are left out: " + file.error().message());
+  }
+  return database;
+}
+
+Status add_to_tuning_file(const std::string& path, const TuningDatabase& rows) {
+  JITGEMM_ASSIGN(TuningDatabase database, read_tuning_file(path));
+  database.merge(rows);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (!folder.empty()) JITGEMM_TRY(make_folders(folder));
+  // Readers see the file before or after, and never a part of it.
+  const std::string temporary = fmt::format("{}.{}", path, getpid());
+  JITGEMM_TRY(write_file(temporary, database.to_json()));
+  std::error_code error;
+  std::filesystem::rename(temporary, path, error);
+  if (!error) return ok_status();
+  return io_error(fmt::format("{}: {}", path, error.message()));
+}
+
+}  // namespace jitgemm
