@@ -38,8 +38,7 @@ class ShapeRun {
     entry.info = std::move(unnamed);
     entry.estimate_us = estimate_us;
     if (!contender) {
-      if (!concerns_contender(contender.error())) return contender.error();
-      entry.not_timed = contender.error().to_string();
+      JITGEMM_TRY(leave_out(entry, contender.error()));
     } else {
       entry.info = (*contender)->info();
       entries_.push_back({result_.contenders.size(), std::move(*contender)});
@@ -53,7 +52,12 @@ class ShapeRun {
     std::vector<Entry> right;
     for (Entry& entry : entries_) {
       ContenderResult& result = result_.contenders[entry.result];
-      JITGEMM_ASSIGN(result.check, check.run(*entry.contender));
+      Result<CheckResult> checked = check.run(*entry.contender);
+      if (!checked) {
+        JITGEMM_TRY(leave_out(result, checked.error()));
+        continue;
+      }
+      result.check = std::move(*checked);
       if (result.check->passed) {
         right.push_back(std::move(entry));
       } else {
@@ -65,11 +69,18 @@ class ShapeRun {
   }
 
   Status time_all(const ShapeRunOptions& options) {
-    if (entries_.empty()) return ok_status();
     GpuStage stage(session_);
+    std::vector<Entry> staged;
     for (Entry& entry : entries_) {
-      JITGEMM_TRY(stage.add(*entry.contender, result_.sets, result_.single_call));
+      const Status added = stage.add(*entry.contender, result_.sets, result_.single_call);
+      if (added.ok()) {
+        staged.push_back(std::move(entry));
+      } else {
+        JITGEMM_TRY(leave_out(result_.contenders[entry.result], added));
+      }
     }
+    entries_ = std::move(staged);
+    if (entries_.empty()) return ok_status();
     const int calls = result_.sets;
     if (options.rested) {
       JITGEMM_ASSIGN(const auto samples,
@@ -92,6 +103,13 @@ class ShapeRun {
   }
 
  private:
+  // A contender that cannot take part is told of; any other error ends the run.
+  static Status leave_out(ContenderResult& result, const Status& reason) {
+    if (!concerns_contender(reason)) return reason;
+    result.not_timed = reason.to_string();
+    return ok_status();
+  }
+
   GpuSession& session_;
   const GemmProblem& problem_;
   const Operands& operands_;
@@ -128,6 +146,10 @@ Result<ShapeResult> run_shape(GpuSession& session, const std::vector<OperationPl
           run.add({"cublaslt_tensorwise", "", "peer", Product::kTensorwise}, 0,
                   make_cublaslt_contender(*peers, CublasLtKind::kTensorwise, problem, operands)));
     }
+  }
+  for (const PeerModule* module : options.modules) {
+    JITGEMM_TRY(run.add({module->name(), "", "peer"}, 0,
+                        make_module_contender(*module, problem, operands)));
   }
   JITGEMM_TRY(run.check_all());
   result.setup_s = std::chrono::duration<double>(Clock::now() - start).count();

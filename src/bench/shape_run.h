@@ -4,6 +4,7 @@
 
 #include "bench/cublaslt_contender.h"
 #include "bench/gpu_session.h"
+#include "bench/peer_module.h"
 #include "bench/result.h"
 #include "plan/operation_plan.h"
 
@@ -17,6 +18,8 @@ struct ShapeRunOptions {
   RestedSchedule rested_schedule;
   SustainedSchedule sustained_schedule;
   bool tensorwise = true;  // with the peers, the product without block scales
+  // Peers from outside; they outlive the run.
+  std::vector<const PeerModule*> modules;
 };
 
 // `plans` are those of ours that take part, all of one shape. `peers` may be null. A contender that

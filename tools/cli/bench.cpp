@@ -23,6 +23,8 @@ struct BenchFlags {
   std::string plans = "auto";
   std::string regime = "rested";
   std::string cublaslt;
+  std::vector<std::string> modules;
+  std::string python_library;
   std::string output;
   std::string commit = "unknown";
   int rounds = 9;
@@ -168,6 +170,12 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
       result.cublaslt = opened.error().to_string();
     }
   }
+  std::vector<std::unique_ptr<bench::PeerModule>> modules;
+  for (const std::string& path : flags.modules) {
+    JITGEMM_ASSIGN(std::unique_ptr<bench::PeerModule> module,
+                   bench::PeerModule::load(path, flags.python_library));
+    modules.push_back(std::move(module));
+  }
   const auto save = [&]() -> Status {
     if (flags.output.empty()) return ok_status();
     return write_file(flags.output, bench::to_json(result));
@@ -191,6 +199,7 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
   options.sustained = flags.regime != "rested";
   options.rested_schedule.rounds = flags.rounds;
   options.rested_schedule.budget_s = flags.seconds_per_shape;
+  for (const auto& module : modules) options.modules.push_back(module.get());
   for (const ShapeWork& item : work) {
     JITGEMM_ASSIGN(bench::ShapeResult shape,
                    bench::run_shape(*session, item.plans, peers.get(), options));
@@ -228,6 +237,10 @@ void add_bench_command(CLI::App& app, Cli& cli) {
   command->add_option("--seconds-per-shape", flags->seconds_per_shape,
                       "Leave out rounds to stay below this (0: no limit)");
   command->add_option("--cublaslt", flags->cublaslt, "File of the cuBLASLt library");
+  command->add_option("--peer", flags->modules,
+                      "Another peer: a shared library or a Python file (bench/README.md)");
+  command->add_option("--python-library", flags->python_library,
+                      "The interpreter's library for Python peers, e.g. libpython3.12.so.1.0");
   command->add_flag("--no-peers", flags->no_peers, "Without cuBLASLt");
   command->add_flag("--ceilings", flags->ceilings, "Also memory and matrix rates");
   command->add_option("--output", flags->output,

@@ -13,6 +13,7 @@ namespace {
 struct CompileFlags {
   ProblemFlags problem;
   bool cached = false;
+  bool floor = false;
   std::string ptx;
   std::string cubin;
   std::string sass;
@@ -100,8 +101,29 @@ Json compiled_json(const Compiled& c, const std::string& cache_file) {
   return json;
 }
 
+// An empty kernel in a product's place: what this process, NVRTC and ptxas cost at least.
+Status compile_floor(const CompileFlags& flags, Context& context, const Cli& cli) {
+  JITGEMM_ASSIGN(const GemmProblem problem, flags.problem.problem(Arch::kSm90a));
+  JITGEMM_ASSIGN(const BuiltKernel built,
+                 context.builder().build("measure_floor.cu", problem.arch,
+                                         {
+                                             {"kThreads",    384},
+                                             {"kParamWords", 72 }
+  },
+                                         BuildMode::kCompile));
+  if (cli.flags.json) {
+    Json json = document("compile");
+    json.update(to_json(*built.image));
+    print(json);
+  } else {
+    fmt::print("{}, {:.1f} ms\n", built.image->compiler, built.image->compile_ms);
+  }
+  return ok_status();
+}
+
 Status compile(const CompileFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
+  if (flags.floor) return compile_floor(flags, *context, cli);
   JITGEMM_ASSIGN(const GemmProblem problem, flags.problem.problem(Arch::kSm90a));
   JITGEMM_ASSIGN(const PlanOverrides overrides, flags.problem.overrides());
   JITGEMM_ASSIGN(const OperationPlan plan,
@@ -140,6 +162,8 @@ void add_compile_command(CLI::App& app, Cli& cli) {
   auto flags = std::make_shared<CompileFlags>();
   flags->problem.add_to(*command);
   command->add_flag("--cached", flags->cached, "A cache hit will do");
+  command->add_flag("--floor", flags->floor,
+                    "An empty kernel instead: what compiling costs at least");
   command->add_option("--ptx", flags->ptx, "Write the PTX to this file");
   command->add_option("--cubin", flags->cubin, "Write the cubin to this file");
   command->add_option("--sass", flags->sass,
