@@ -37,23 +37,28 @@ def row(what, unit, samples, digits=1):
             "digits": digits, "samples": samples}
 
 
-def wall_ms(command):
+def finish(command):
+    """Wall and processor seconds of a process, and the most KiB that it held."""
     start = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return 1e3 * (time.perf_counter() - start)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"{command}: exit code {process.returncode}")
+    return {"wall": time.perf_counter() - start, "cpu": usage.ru_utime + usage.ru_stime}, usage.ru_maxrss
 
 
-def cold_rows(jitgemm):
+def cold_rows(jitgemm, clock):
     """A process each: start, NVRTC opened, one kernel compiled, end. The floor and the products take turns."""
     base = [jitgemm, "--cache-mode", "memory", "compile", "block_scaled_mm"]
     commands = {"the empty kernel": [*base, "--floor"]}
     commands.update({name: [*base, *flags] for name, flags in PRODUCTS})
     for command in commands.values():
-        wall_ms(command)
+        finish(command)
     samples = {name: [] for name in commands}
     for _ in range(SAMPLES):
         for name, command in commands.items():
-            samples[name].append(wall_ms(command))
+            samples[name].append(1e3 * finish(command)[0][clock])
     rows = [row(f"compile, cold, a whole process: {name}", "ms", times) for name, times in samples.items()]
     floor = statistics.median(samples["the empty kernel"])
     rows += [row(f"over the empty kernel's: {name}", "ratio", [t / floor for t in samples[name]], 2)
@@ -61,7 +66,7 @@ def cold_rows(jitgemm):
     return rows
 
 
-def many_kernels_rows(jitgemm, count):
+def many_kernels_rows(jitgemm, count, clock):
     """Distinct kernels into an empty cache, and the memory that it takes, against a quarter of them."""
     rows = []
     for kernels in (count // 4, count):
@@ -73,16 +78,10 @@ def many_kernels_rows(jitgemm, count):
                              "b_dtype": "F8_E4M3", "scale_dtype": "F32", "out_dtype": "BF16", "m_policy": "exact",
                              "archs": ["sm_90a"]},
                 "entries": [{"name": "x", "m": [1, kernels], "n": 256, "k": 512}]}))
-            start = time.perf_counter()
-            with subprocess.Popen([jitgemm, "--cache-dir", folder, "prewarm", "-q", manifest],
-                                  stdout=subprocess.DEVNULL) as process:
-                _, status, usage = os.wait4(process.pid, 0)
-                process.returncode = os.waitstatus_to_exitcode(status)
-            if process.returncode != 0:
-                raise RuntimeError(f"prewarm: exit code {process.returncode}")
+            seconds, memory = finish([jitgemm, "--cache-dir", folder, "prewarm", "-q", manifest])
             rows.append(row(f"prewarm of {kernels} distinct kernels, {os.cpu_count()} threads", "s",
-                            [time.perf_counter() - start]))
-            rows.append(row(f"the most memory that it held, {kernels} kernels", "MiB", [usage.ru_maxrss / 1024], 0))
+                            [seconds[clock]]))
+            rows.append(row(f"the most memory that it held, {kernels} kernels", "MiB", [memory / 1024], 0))
     return rows
 
 
@@ -100,22 +99,25 @@ def main():
     parser.add_argument("--build", default=ROOT / "build-dev", type=pathlib.Path)
     parser.add_argument("--output", default="jit.json", type=pathlib.Path)
     parser.add_argument("--kernels", default=200, type=int, help="of prewarm; 0: leave it out")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall",
+                        help="cpu: processor time, for a machine that is busy otherwise")
     parser.add_argument("--commit", default=None)
     options = parser.parse_args()
     jitgemm = options.build / "bin" / "jitgemm"
     fake = options.build / "lib" / "libjitgemm_fake_cuda.so"
     has_gpu = subprocess.run([jitgemm, "selftest", "--device", "cuda:0"], capture_output=True).returncode == 0
-    inside = subprocess.run([options.build / "bin" / "bench_jit", *([] if has_gpu else [fake])], check=True,
+    inside = subprocess.run([options.build / "bin" / "bench_jit", options.clock, *([] if has_gpu else [fake])], check=True,
                             capture_output=True, text=True)
     document = json.loads(inside.stdout)
-    rows = cold_rows(jitgemm) + document["rows"]
+    rows = cold_rows(jitgemm, options.clock) + document["rows"]
     if options.kernels:
-        rows += many_kernels_rows(jitgemm, options.kernels)
+        rows += many_kernels_rows(jitgemm, options.kernels, options.clock)
     commit = options.commit or subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True,
                                               text=True).stdout.strip()
     options.output.write_text(json.dumps({
         "schema": 1, "verb": "jit", "machine": machine(), "date": datetime.datetime.now(datetime.timezone.utc).isoformat(),
-        "commit": commit, "driver": document["device"] if has_gpu else "a fake driver whose calls do nothing",
+        "commit": commit, "clock": {"wall": "wall time", "cpu": "processor time, since the machine was busy otherwise"}[options.clock],
+        "driver": document["device"] if has_gpu else "a fake driver whose calls do nothing",
         "rows": rows}, indent=1) + "\n")
     return 0
 

@@ -120,7 +120,7 @@ def policies_table(shapes):
 def jit_table(jit):
     rows = [[row["what"], row["unit"], number(row["median"], row.get("digits", 1)), number(100 * row["spread"], 0)]
             for row in jit["rows"]]
-    return (f"{jit['machine']}, {jit['date'][:10]}, commit {jit['commit']}; {jit['driver']}.\n\n"
+    return (f"{jit['machine']}, {jit['date'][:10]}, commit {jit['commit']}; {jit['clock']}; {jit['driver']}.\n\n"
             + table(["what", "unit", "median", "spread %"], rows, 2))
 
 

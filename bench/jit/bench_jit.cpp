@@ -2,7 +2,8 @@
 // Costs on the host, inside one process: compiling with a warm compiler (front end and ptxas
 // apart), a kernel from the disk cache, finding a prepared problem, launching. Each beside its
 // floor in the same run: an empty kernel, the driver's own launch. Prints one JSON object;
-// bench/jit.py adds what needs processes of its own. Usage: bench_jit [DRIVER_LIBRARY]
+// bench/jit.py adds what needs processes of its own. Usage: bench_jit wall|cpu
+// [DRIVER_LIBRARY]
 #include "jitgemm/jitgemm.h"
 
 #include "bench/statistics.h"
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -27,7 +29,6 @@
 namespace jitgemm {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 
 constexpr int kSamples = 9;
@@ -47,18 +48,30 @@ Json row(const std::string& what, const char* unit, int digits,
   };
 }
 
-double seconds_of(const std::function<Status()>& work, Status& status) {
-  const Clock::time_point start = Clock::now();
+// Seconds since some start: of the wall, or of the processor time that this process has used, which
+// other work on the machine hardly moves.
+using Now = double (*)();
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+double seconds_of(Now now, const std::function<Status()>& work, Status& status) {
+  const double start = now();
   if (Status done = work(); !done.ok()) status = std::move(done);
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return now() - start;
 }
 
 // `count` times `work`, as `scale` units a second and call.
-Result<std::vector<double>> sample(int count, double scale, const std::function<Status()>& work) {
+Result<std::vector<double>> sample(Now now, int count, double scale,
+                                   const std::function<Status()>& work) {
   std::vector<double> samples;
   Status status;
   for (int i = 0; i < kSamples; ++i) {
     const double seconds = seconds_of(
+        now,
         [&] {
           for (int call = 0; call < count; ++call) JITGEMM_TRY(work());
           return ok_status();
@@ -101,17 +114,17 @@ Status front_end(const NvrtcApi& api, const KernelSource& source) {
   return Status(StatusCode::kCompileFailed, api.error_string(result));
 }
 
-Status compile_rows(Json& rows) {
+Status compile_rows(Now now, Json& rows) {
   const TemplateStore store;
   JITGEMM_ASSIGN(const std::unique_ptr<NvrtcCompiler> compiler, NvrtcCompiler::open(""));
   JITGEMM_ASSIGN(const NvrtcApi api, NvrtcApi::open(""));
   const auto add = [&](const std::string& what, const KernelSource& source) -> Status {
     JITGEMM_TRY(compiler->compile(source) ? ok_status() : internal_error("does not compile"));
-    JITGEMM_ASSIGN(const auto whole, sample(1, 1e3, [&]() -> Status {
+    JITGEMM_ASSIGN(const auto whole, sample(now, 1, 1e3, [&]() -> Status {
                      JITGEMM_ASSIGN(const KernelImage image, compiler->compile(source));
                      return ok_status();
                    }));
-    JITGEMM_ASSIGN(const auto front, sample(1, 1e3, [&] { return front_end(api, source); }));
+    JITGEMM_ASSIGN(const auto front, sample(now, 1, 1e3, [&] { return front_end(api, source); }));
     rows.push_back(row("compile, warm: " + what, "ms", 1, whole));
     rows.push_back(row("of it the front end (PTX alone)", "ms", 1, front));
     return ok_status();
@@ -139,7 +152,7 @@ Status compile_rows(Json& rows) {
   return ok_status();
 }
 
-Status cache_rows(const ContextOptions& options, Json& rows) {
+Status cache_rows(Now now, const ContextOptions& options, Json& rows) {
   JITGEMM_ASSIGN(const std::shared_ptr<Context> first, Context::create(options));
   const GemmProblem wanted = problem(Arch::kSm90a, 64, 2112, 7168);
   const GemmProblem other = problem(Arch::kSm90a, 64, 256, 512);
@@ -156,6 +169,7 @@ Status cache_rows(const ContextOptions& options, Json& rows) {
     Status status;
     samples.push_back(
         1e3 * seconds_of(
+                  now,
                   [&]() -> Status {
                     JITGEMM_ASSIGN(const OperationPlan plan,
                                    plan_operation(wanted, context->plan_request({}, device)));
@@ -178,7 +192,7 @@ Status from_c(jitgemm_status status) {
 }
 
 // The driver's own call with the operation's geometry, on an empty kernel.
-Status raw_launch_row(const ContextOptions& options, const GemmProblem& p, Json& rows) {
+Status raw_launch_row(Now now, const ContextOptions& options, const GemmProblem& p, Json& rows) {
   JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(options));
   JITGEMM_ASSIGN(Device* const device, context->device("cuda:0", std::nullopt));
   JITGEMM_ASSIGN(const OperationPlan plan, plan_operation(p, context->plan_request({}, device)));
@@ -200,15 +214,16 @@ Status raw_launch_row(const ContextOptions& options, const GemmProblem& p, Json&
   request.geometry = geometry;
   request.params = params.data();
   request.param_bytes = sizeof(GemmParams);
-  JITGEMM_ASSIGN(const auto samples,
-                 sample(kLaunches, 1e9, [&] { return device->launch(*kernel, request, nullptr); }));
+  JITGEMM_ASSIGN(const auto samples, sample(now, kLaunches, 1e9, [&] {
+                   return device->launch(*kernel, request, nullptr);
+                 }));
   JITGEMM_TRY(device->synchronize(nullptr));
   rows.push_back(row("launch of an empty kernel with the same geometry, through the device alone",
                      "ns", 0, samples));
   return ok_status();
 }
 
-Status api_rows(const ContextOptions& options, const GemmProblem& p, Json& rows) {
+Status api_rows(Now now, const ContextOptions& options, const GemmProblem& p, Json& rows) {
   jitgemm_context_options c = JITGEMM_CONTEXT_OPTIONS_INIT;
   c.cache_folder = options.cache_folder.c_str();
   c.driver_library = options.driver.empty() ? nullptr : options.driver.c_str();
@@ -222,7 +237,7 @@ Status api_rows(const ContextOptions& options, const GemmProblem& p, Json& rows)
   problem.k = p.k;
   jitgemm_operation* operation = nullptr;
   JITGEMM_TRY(from_c(jitgemm_gemm_prepare(device, &problem, &operation)));
-  JITGEMM_ASSIGN(const auto lookups, sample(kLookups, 1e9, [&]() -> Status {
+  JITGEMM_ASSIGN(const auto lookups, sample(now, kLookups, 1e9, [&]() -> Status {
                    jitgemm_operation* found = nullptr;
                    if (jitgemm_gemm_find(device, &problem, nullptr, &found) != JITGEMM_STATUS_OK) {
                      return internal_error("not found");
@@ -249,7 +264,7 @@ Status api_rows(const ContextOptions& options, const GemmProblem& p, Json& rows)
   JITGEMM_ASSIGN(arguments.a_scales, memory(4 * m * (k / 128)));
   JITGEMM_ASSIGN(arguments.b_scales, memory(4 * ((n + 127) / 128) * (k / 128)));
   JITGEMM_ASSIGN(arguments.out, memory(2 * m * n));
-  JITGEMM_ASSIGN(const auto launches, sample(kLaunches, 1e9, [&] {
+  JITGEMM_ASSIGN(const auto launches, sample(now, kLaunches, 1e9, [&] {
                    return from_c(jitgemm_gemm_launch(operation, &arguments, nullptr));
                  }));
   JITGEMM_TRY(from_c(jitgemm_device_synchronize(device, nullptr)));
@@ -262,7 +277,7 @@ Status api_rows(const ContextOptions& options, const GemmProblem& p, Json& rows)
   return ok_status();
 }
 
-Status run(const std::string& driver) {
+Status run(const std::string& driver, Now now) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("jitgemm_bench_jit_{}", getpid());
   ContextOptions options;
@@ -270,7 +285,7 @@ Status run(const std::string& driver) {
   options.driver = driver;
   Json rows = Json::array();
   const GemmProblem p = problem(Arch::kSm90a, 64, 2112, 7168);
-  Status status = compile_rows(rows);
+  Status status = compile_rows(now, rows);
   // Without a GPU and without a fake driver there is nothing to load on.
   std::string device_name = "no driver";
   if (status.ok()) {
@@ -278,9 +293,9 @@ Status run(const std::string& driver) {
     const Result<Device*> device = context->device("cuda:0", std::nullopt);
     if (device) {
       device_name = (*device)->info().description;
-      status = cache_rows(options, rows);
-      if (status.ok()) status = api_rows(options, p, rows);
-      if (status.ok()) status = raw_launch_row(options, p, rows);
+      status = cache_rows(now, options, rows);
+      if (status.ok()) status = api_rows(now, options, p, rows);
+      if (status.ok()) status = raw_launch_row(now, options, p, rows);
     }
   }
   std::error_code ignored;
@@ -298,7 +313,9 @@ Status run(const std::string& driver) {
 }  // namespace jitgemm
 
 int main(int argc, char** argv) {
-  const jitgemm::Status status = jitgemm::run(argc > 1 ? argv[1] : "");
+  const bool cpu = argc > 1 && std::string(argv[1]) == "cpu";
+  const jitgemm::Status status = jitgemm::run(
+      argc > 2 ? argv[2] : "", cpu ? jitgemm::processor_seconds : jitgemm::wall_seconds);
   if (status.ok()) return 0;
   std::fprintf(stderr, "bench_jit: %s\n", status.to_string().c_str());
   return 1;

@@ -122,7 +122,8 @@ typedef struct jitgemm_context_options {
 #define JITGEMM_CONTEXT_OPTIONS_INIT \
   { sizeof(jitgemm_context_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* options may be NULL. Opens neither driver nor compiler. Errors: INVALID_ARGUMENT. A cache folder
+/* options may be NULL. Opens neither driver nor compiler. Errors: INVALID_ARGUMENT, CORRUPT_DATA (a
+ * tuning database that was named). A cache folder
  * that cannot be used is no error: kernels are then kept in memory, and a warning is logged. */
 JITGEMM_API jitgemm_status jitgemm_context_create(const jitgemm_context_options* options,
                                                   jitgemm_context** context);

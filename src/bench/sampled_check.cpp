@@ -134,7 +134,9 @@ Result<CheckResult> SampledCheck::run(Contender& contender) {
   result.not_finite = static_cast<int64_t>(not_finite);
   result.checked = static_cast<int64_t>(found.size());
   if (not_finite != 0 || metrics.non_finite_mismatches != 0) {
-    result.text = fmt::format("{} elements of out are not finite or were not written", not_finite);
+    result.text = fmt::format(
+        "{} elements of out, {} of the {} sampled ones, are not finite or were not written",
+        not_finite, metrics.non_finite_mismatches, found.size());
   } else if (!(metrics.relative_l2 <= contender.info().error_limit)) {
     result.text = fmt::format("relative L2 error {:.3g}, limit {:.3g}", metrics.relative_l2,
                               contender.info().error_limit);

@@ -150,7 +150,7 @@ TEST(BadOptions, AreRefused) {
       {"sim_sanitize out of range", [](O& o) { o.sim_sanitize = "2"; },
        "sim_sanitize: expected 0 or 1, found '2'"                                                                       },
       {"struct_size",               [](O& o) { o.struct_size = 1; },
-       "options.struct_size: expected 104 (use the _INIT macro), found 1"                                               },
+       "options.struct_size: expected 112 (use the _INIT macro), found 1"                                               },
   };
   for (const auto& row : cases) {
     jitgemm_context_options options = memory_options();
