@@ -18,6 +18,8 @@ struct GemmParams {
   EncodedTensorMap a_map;
   EncodedTensorMap b_map;
   EncodedTensorMap out_map;
+  EncodedTensorMap a_scale_map;
+  EncodedTensorMap b_scale_map;
   uint64_t a;
   uint64_t b;
   uint64_t a_scales;
@@ -42,12 +44,14 @@ struct GemmParams {
   uint64_t invalid_count;
   int32_t b_group_rows;
   int32_t out_group_rows;
+  int32_t scale_maps;
+  int32_t unused;
 };
 
 static_assert(sizeof(EncodedTensorMap) == 128);
-static_assert(sizeof(GemmParams) == 576, "kernels/templates/device/params.cuh mirrors this struct");
-static_assert(offsetof(GemmParams, a) == 384 && offsetof(GemmParams, m) == 488);
-static_assert(offsetof(GemmParams, a_group_stride) == 496 &&
-              offsetof(GemmParams, b_group_rows) == 552);
+static_assert(sizeof(GemmParams) == 832, "kernels/templates/device/params.cuh mirrors this struct");
+static_assert(offsetof(GemmParams, a) == 640 && offsetof(GemmParams, m) == 744);
+static_assert(offsetof(GemmParams, a_group_stride) == 752 &&
+              offsetof(GemmParams, b_group_rows) == 808);
 
 }  // namespace jitgemm

@@ -77,6 +77,9 @@ struct GemmPlan {
   TensorMapPlan a_map;
   TensorMapPlan b_map;
   TensorMapPlan out_map;
+  // Of launches whose scales are 16-byte aligned; others are told to do without.
+  TensorMapPlan a_scale_map;
+  TensorMapPlan b_scale_map;
   int32_t shared_bytes = 0;  // dynamic
   int64_t workspace_bytes = 0;
   std::vector<SpecField> extra_fields;

@@ -23,30 +23,30 @@ constexpr int kSumRegisters = 192;       // of 232, or 255 where one math warpgr
 constexpr int kSumRegistersThree = 128;  // of 152, with three math warpgroups
 constexpr int kSumRegistersParts = 160;  // where a stage holds several scale blocks
 constexpr int64_t kMaxSwapM = 256;       // beyond, swapping only costs
-constexpr int kStoreBufferBytes = 2 * 16 * 64;  // of a math warp, for TMA stores
+constexpr int kStoreBufferBytes = 3 * 16 * 64;  // of a math warp, for TMA stores
 constexpr int kWorkRingBytes = 4 * 32;          // WorkRing::kBytes of device/group_walk.cuh
 
-// The model's constants, fitted to 170 measurements on one H200; times in nanoseconds.
-constexpr double kLaunch = 3594;  // launch, first loads, last stores
-constexpr double kChain = 190;    // cycles of a k-block in one warpgroup: barriers, wgmma, its wait
-constexpr double kChainBeside = 110;     // more where two warpgroups share the rows
-constexpr double kPromoteColumn = 0.76;  // cycles of one column of 64 rows
-constexpr double kScaledColumn = 0.75;   // more where each column has a scale of its own
-constexpr double kScaleRun = 5.1;        // cycles of each run of columns that shares a scale
-constexpr double kClock = 2.17;          // cycles a nanosecond that these amount to
-constexpr double kTensor = 0.655;        // of 4096 products, several warpgroups taking turns
-constexpr double kTensorBlock = 92;      // of a k-block beside them
-constexpr double kL2Bytes = 11400;       // a nanosecond, into all SMs
-constexpr double kSmBytes = 174;         // into one SM
-constexpr double kHbmBytes = 3890;
-constexpr double kMemoryMix = 0.235;  // how much of the shorter of memory and compute shows
-constexpr double kStoreColumn = 4.45;
-constexpr double kSplit = 1286;            // two meetings of a cluster and the sums
-constexpr double kSplitEach = 300;         // of every further split
-constexpr double kShareGain = 0.985;       // less traffic from L2 is power for the tensor cores
-constexpr double kThreeWarpgroups = 1.03;  // the same products from more, smaller wgmma
-constexpr double kCpAsyncBytes = 40;       // a nanosecond, by three warps, 4 bytes a lane
-constexpr double kPlainBytes = 10;         // the same, byte by byte
+// The model's constants, fitted to 127 measurements on one H200; times in nanoseconds.
+constexpr double kLaunch = 2650;  // launch, first loads, last stores
+constexpr double kChain = 80;     // cycles of a k-block in one warpgroup: barriers, wgmma, its wait
+constexpr double kChainBeside = 210;    // more where two warpgroups share the rows
+constexpr double kPromoteColumn = 0.2;  // cycles of one column of 64 rows
+constexpr double kScaledColumn = 0.2;   // more where each column has a scale of its own
+constexpr double kScaleRun = 2.6;       // cycles of each run of columns that shares a scale
+constexpr double kClock = 1.94;         // cycles a nanosecond that these amount to
+constexpr double kTensor = 0.376;       // of 4096 products, several warpgroups taking turns
+constexpr double kTensorBlock = 159;    // of a k-block beside them
+constexpr double kL2Bytes = 13400;      // a nanosecond, into all SMs
+constexpr double kSmBytes = 208;        // into one SM
+constexpr double kHbmBytes = 3660;
+constexpr double kMemoryMix = 0.374;  // how much of the shorter of memory and compute shows
+constexpr double kStoreColumn = 17.3;
+constexpr double kSplit = 200;        // two meetings of a cluster and the sums
+constexpr double kSplitEach = 1210;   // of every further split
+constexpr double kShareGain = 0.985;  // of sharing an operand's tiles
+constexpr int64_t kLongRun = 12;      // turns, from which on it shows
+constexpr double kCpAsyncBytes = 40;  // a nanosecond, by three warps, 4 bytes a lane
+constexpr double kPlainBytes = 10;    // the same, byte by byte
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -92,16 +92,56 @@ struct Inputs {
   }
 };
 
+// Of sm90_config.cuh.
+int groups_spanned(int count, int group) {
+  if (group % count == 0) return 1;
+  return count % group == 0 ? count / group : static_cast<int>(ceil_div(count - 1, group)) + 1;
+}
+
+// Of sm90_config.cuh.
+int64_t scale_slots(const Choice& c, const GemmProblem& p, bool ahead) {
+  const int64_t k_blocks = ceil_div(p.k_bytes(), kTileK);
+  const int64_t quad_stages = 4 * int64_t{p.group_k} / kTileK;
+  int64_t most = 0;
+  for (int rank = 0; rank < c.split; ++rank) {
+    const int64_t begin = k_blocks * rank / c.split;
+    const int64_t end = k_blocks * (rank + 1) / c.split;
+    for (int64_t start = begin; start < end; start = (start / quad_stages + 1) * quad_stages) {
+      int64_t whole = 0;
+      int64_t held = 0;
+      for (int64_t at = start;; ++whole) {
+        const int64_t next = std::min((at / quad_stages + 1) * quad_stages, end);
+        held += next - at;
+        if (held > c.stages - 1) break;
+        at = next < end ? next : begin;
+      }
+      most = std::max(most, whole);
+    }
+  }
+  return (ahead ? 3 : 2) + most;
+}
+
+// How scales reach shared memory. Maps are of rows of whole quads; those of groups would need the
+// groups' distances to be whole rows, so they are copied.
+Feed scale_feed(const Choice& c, const Inputs& in) {
+  const GemmProblem& p = in.input.problem;
+  const bool legal = p.scaled() && p.scale_dtype == DType::kF32 && !p.grouping.grouped() &&
+                     p.a_scale_major == ScaleMajor::kRow && p.b_scale_major == ScaleMajor::kRow &&
+                     p.a_scale_ld_or_dense() % 4 == 0 && p.b_scale_ld_or_dense() % 4 == 0 &&
+                     in.feed_a == Feed::kTma && in.feed_b == Feed::kTma && c.columns <= 256;
+  return legal ? Feed::kTma : Feed::kCpAsync;
+}
+
 // Config::kSharedBytes of gemm_sm90.cu.
-int64_t shared_bytes(const Choice& c, const GemmProblem& p) {
-  const int row_group = c.swap ? p.group_n : 1;
-  const int column_group = c.swap ? 1 : p.group_n;
-  const int row_scales = !p.scaled() ? 0 : row_group % c.rows == 0 ? 1 : c.rows;
-  const int common = std::gcd(c.group_columns(), column_group);
-  const int column_scales = !p.scaled() ? 0 : c.columns / (common % 8 == 0 ? common : 1);
-  const int64_t slots = 1 + ceil_div(int64_t{c.stages} * kTileK, 4 * int64_t{p.group_k});
+int64_t shared_bytes(const Choice& c, const Inputs& in) {
+  const GemmProblem& p = in.input.problem;
+  const auto scale_bytes = [](int64_t entries) { return ceil_div(16 * entries, 128) * 128; };
+  const int64_t slot = !p.scaled()
+                           ? 0
+                           : scale_bytes(groups_spanned(c.rows, c.swap ? p.group_n : 1)) +
+                                 scale_bytes(groups_spanned(c.columns, c.swap ? 1 : p.group_n));
   return c.stages * (int64_t{c.rows + c.columns} * kTileK + 16) +
-         slots * (16 * (row_scales + column_scales) + 16) +
+         scale_slots(c, p, scale_feed(c, in) != Feed::kTma) * slot +
          (c.tma_store ? 4 * c.warpgroups() * kStoreBufferBytes : 0) +
          (p.grouping.grouped() ? kWorkRingBytes : 0);
 }
@@ -113,9 +153,10 @@ bool partials_fit(const Choice& c) {
   return c.split == 1 || 4 * tile_m * (tile_n + 4) <= c.stages * (c.rows + c.columns) * kTileK;
 }
 
-// Clusters that run at once. A cluster lies inside one GPC, of which 16 SMs are sure to be there.
+// Clusters that run at once. A cluster lies inside one GPC, of which 14 SMs are sure to be there:
+// of 132 SMs, 32 clusters of 4 did not run at once.
 int64_t resident_clusters(int sm_count, int cluster) {
-  constexpr int kGpc = 16;
+  constexpr int kGpc = 14;
   if (cluster <= 2) return std::max(1, sm_count / cluster);
   return std::max(1, sm_count / kGpc * (kGpc / cluster));
 }
@@ -153,8 +194,9 @@ double estimate(const Choice& c, const Inputs& in) {
   const double chain = c.waves() * (2.0 * c.group_columns() + parts * promote) / kClock;
   double tensor = 0;
   if (c.warpgroups() > 1) {
-    tensor = (kTensor * c.rows * c.columns / 32 + kTensorBlock + kScaleRun * runs * c.waves()) *
-             (c.share ? kShareGain : 1) * (c.warpgroups() == 3 ? kThreeWarpgroups : 1);
+    tensor = kTensor * c.rows * c.columns / 32 + kTensorBlock + kScaleRun * runs * c.waves();
+    // Over a long run less traffic from L2 is power for the tensor cores.
+    if (c.share && turns(c, in) >= kLongRun) tensor *= kShareGain;
   }
   const double bytes = double{kTileK} * (c.rows + c.columns);
   const double active =
@@ -178,6 +220,24 @@ double estimate(const Choice& c, const Inputs& in) {
   return kLaunch + longer + overlap + split;
 }
 
+// Columns of tiles in a band, which is walked row by row.
+int64_t walk_columns(const Choice& c, const Inputs& in) {
+  constexpr int64_t kBand = 16;
+  constexpr int64_t kResidentBytes = int64_t{24} << 20;
+  const GemmProblem& p = in.input.problem;
+  const int64_t all = std::max<int64_t>(1, c.swap ? in.units_m(c) : in.units_n(c));
+  // Swapped, the columns are a group's few windows: its weights are read once for all of them, and
+  // how many there are must not make another kernel.
+  if (p.grouping.grouped() && c.swap) return kBand;
+  // Tiles that all run at once: those that read the same weights begin side by side, so that the
+  // weights come from memory once (237 x 4096 x 4096 on an H200: 12.4 us; side by side along
+  // n 15.1).
+  if (!p.grouping.grouped() && turns(c, in) == 1) return c.swap ? all : 1;
+  // Weights that stay in L2 are walked whole for each band of rows, so that a is read once; larger
+  // ones in bands.
+  return p.n * p.k_bytes() <= kResidentBytes ? all : kBand;
+}
+
 bool finish(Choice& c, const Inputs& in) {
   const PlannerInput& input = in.input;
   const GemmProblem& p = input.problem;
@@ -191,12 +251,12 @@ bool finish(Choice& c, const Inputs& in) {
   c.tma_store = !c.swap && c.split == 1 && store_for(p) == Store::kTma &&
                 c.group_columns() % box_columns == 0;
   c.stages = kMaxStages;
-  while (c.stages > 1 && shared_bytes(c, p) > limit) --c.stages;
+  while (c.stages > 1 && shared_bytes(c, in) > limit) --c.stages;
   if (input.overrides.stages) {
     if (*input.overrides.stages > c.stages) return false;
     c.stages = *input.overrides.stages;
   }
-  if (c.stages < 2 || shared_bytes(c, p) > limit || !partials_fit(c)) return false;
+  if (c.stages < 2 || shared_bytes(c, in) > limit || !partials_fit(c)) return false;
   c.time = estimate(c, in);
   return true;
 }
@@ -229,8 +289,11 @@ std::vector<Choice> choices(const Inputs& in) {
       for (int columns = 8; columns <= 256; columns += 8) {
         if (forced_columns && *forced_columns != columns) continue;
         if (columns % shape.warpgroup_columns != 0) continue;
-        // Three warpgroups have no registers left for where a tile is.
-        if (p.grouping.grouped() && shape.warpgroup_rows == 3) continue;
+        // Three warpgroups have no registers left for where a tile is, and windows of 256 rows
+        // waste more at the ends of groups than they save.
+        if (p.grouping.grouped() &&
+            (shape.warpgroup_rows == 3 || (shape.rows > 128 && !forced_rows)))
+          continue;
         // A narrower tile would bring the weights in more than once.
         if (swap && !forced_columns && columns < std::min<int64_t>(input.planned_m, 128)) continue;
         Choice c;
@@ -357,25 +420,24 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
                 kTileK, Swizzle::k128B};
   plan.b_map = {in.feed_b == Feed::kTma, plan.tile_n / (c.shares_columns() ? kShareCluster : 1),
                 kTileK, Swizzle::k128B};
+  if (scale_feed(c, in) == Feed::kTma) {
+    const int row_boxes = groups_spanned(c.rows, c.swap ? input.problem.group_n : 1);
+    const int column_boxes = groups_spanned(c.columns, c.swap ? 1 : input.problem.group_n);
+    plan.a_scale_map = {true, c.swap ? column_boxes : row_boxes, 4, Swizzle::kNone};
+    plan.b_scale_map = {true, c.swap ? row_boxes : column_boxes, 4, Swizzle::kNone};
+  }
   plan.out_map = {c.tma_store, 16, 64 / dtype_info(input.problem.out_dtype).bytes, Swizzle::k64B};
-  plan.shared_bytes = static_cast<int32_t>(shared_bytes(c, input.problem));
-  // Weights that stay in L2 are walked whole for each band of rows, so that a is read once;
-  // larger ones in bands.
-  constexpr int64_t kResidentBytes = int64_t{24} << 20;
-  bool resident = input.problem.n * input.problem.k_bytes() <= kResidentBytes;
-  // Swapped, the columns are a group's few windows: its weights are read once for all of them, and
-  // how many there are must not make another kernel.
-  if (input.problem.grouping.grouped() && c.swap) resident = false;
-  const int64_t column_units = c.swap ? in.units_m(c) : in.units_n(c);
+  plan.shared_bytes = static_cast<int32_t>(shared_bytes(c, in));
   plan.extra_fields = {
-      {"kSwap",             c.swap ? 1 : 0                },
-      {"kWarpgroupRows",    c.warpgroup_rows              },
-      {"kWarpgroupColumns", c.warpgroup_columns           },
+      {"kSwap",             c.swap ? 1 : 0               },
+      {"kWarpgroupRows",    c.warpgroup_rows             },
+      {"kWarpgroupColumns", c.warpgroup_columns          },
       {"kShare",            c.shares_columns() ? 1
                  : c.shares_rows()  ? 2
-                                    : 0   },
-      {"kWalkColumns",      resident ? std::max<int64_t>(1, column_units) : 16},
-      {"kStoreVector",                   aligned_output_rows(input.problem) ? 1 : 0                                   },
+                                    : 0  },
+      {"kScaleFeed",        static_cast<int>(scale_feed(c, in))},
+      {"kWalkColumns",                   walk_columns(c,                                   in)},
+      {"kStoreVector",                aligned_output_rows(input.problem) ? 1 : 0          },
   };
   add_reasons(plan, c, in);
   return plan;

@@ -241,7 +241,7 @@ Status GemmOperation::launch_product(const GemmArguments& arguments, const Loade
   const int64_t row_groups = p.grouping.separate_rows() ? p.grouping.groups : 1;
   if (p.grouping.grouped()) JITGEMM_TRY(fill_groups(arguments, params));
 
-  std::array<TensorMapRequest, 3> maps;
+  std::array<TensorMapRequest, 5> maps;
   size_t map_count = 0;
   const auto add_map = [&](const TensorMapPlan& map, EncodedTensorMap& encoded, DType dtype,
                            uint64_t address, int64_t rows, int64_t columns, int64_t stride) {
@@ -255,6 +255,13 @@ Status GemmOperation::launch_product(const GemmArguments& arguments, const Loade
           map_rows(p.n, b_groups, params.b_group_rows), p.k_bytes(), params.ldb);
   add_map(plan.out_map, params.out_map, p.out_dtype, params.out,
           map_rows(arguments.m, row_groups, params.out_group_rows), p.n, params.ldo);
+  if (plan.a_scale_map.used && (params.a_scales | params.b_scales) % 16 == 0) {
+    params.scale_maps = 1;
+    add_map(plan.a_scale_map, params.a_scale_map, DType::kF32, params.a_scales, arguments.m,
+            p.k_blocks(), params.a_scale_stride_m);
+    add_map(plan.b_scale_map, params.b_scale_map, DType::kF32, params.b_scales, p.n_blocks(),
+            p.k_blocks(), params.b_scale_stride_n);
+  }
 
   const int64_t a_unit = scale_unit_bytes(p, p.a_scale_major);
   const int64_t b_unit = scale_unit_bytes(p, p.b_scale_major);

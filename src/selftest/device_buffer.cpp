@@ -14,23 +14,25 @@ constexpr uint8_t kGuardByte = 0xa5;
 
 }  // namespace
 
-DeviceBuffer::DeviceBuffer(Device& device, uint64_t allocation, size_t bytes)
+DeviceBuffer::DeviceBuffer(Device& device, uint64_t allocation, size_t shift, size_t bytes)
     : device_(&device),
       allocation_(allocation),
-      address_(allocation + kGuardBytes),
+      address_(allocation + kGuardBytes + shift),
       bytes_(bytes) {}
 
-Result<DeviceBuffer> DeviceBuffer::create(Device& device, size_t bytes, uint8_t fill_byte) {
-  JITGEMM_ASSIGN(const uint64_t allocation, device.allocate(bytes + 2 * kGuardBytes));
-  DeviceBuffer buffer(device, allocation, bytes);
-  JITGEMM_TRY(device.fill(allocation, kGuardByte, kGuardBytes));
+Result<DeviceBuffer> DeviceBuffer::create(Device& device, size_t bytes, uint8_t fill_byte,
+                                          size_t shift) {
+  JITGEMM_ASSIGN(const uint64_t allocation, device.allocate(bytes + shift + 2 * kGuardBytes));
+  DeviceBuffer buffer(device, allocation, shift, bytes);
+  JITGEMM_TRY(device.fill(allocation, kGuardByte, kGuardBytes + shift));
   if (bytes > 0) JITGEMM_TRY(device.fill(buffer.address_, fill_byte, bytes));
   JITGEMM_TRY(device.fill(buffer.address_ + bytes, kGuardByte, kGuardBytes));
   return buffer;
 }
 
-Result<DeviceBuffer> DeviceBuffer::copy_of(Device& device, std::span<const std::byte> bytes) {
-  JITGEMM_ASSIGN(DeviceBuffer buffer, create(device, bytes.size(), 0xff));
+Result<DeviceBuffer> DeviceBuffer::copy_of(Device& device, std::span<const std::byte> bytes,
+                                           size_t shift) {
+  JITGEMM_ASSIGN(DeviceBuffer buffer, create(device, bytes.size(), 0xff, shift));
   if (!bytes.empty())
     JITGEMM_TRY(device.copy_to_device(buffer.address_, bytes.data(), bytes.size()));
   return buffer;
@@ -63,14 +65,14 @@ Result<std::vector<std::byte>> DeviceBuffer::read() const {
 
 Status DeviceBuffer::check_guards(const char* name) const {
   std::vector<std::byte> guard(kGuardBytes);
-  for (const uint64_t start : {allocation_, address_ + bytes_}) {
+  for (const uint64_t start : {address_ - kGuardBytes, address_ + bytes_}) {
     JITGEMM_TRY(device_->copy_to_host(guard.data(), start, kGuardBytes));
     for (size_t i = 0; i < kGuardBytes; ++i) {
       if (guard[i] == std::byte{kGuardByte}) continue;
       return Status(StatusCode::kVerificationFailed,
                     fmt::format("the kernel wrote outside of '{}': byte {} {} the buffer", name,
-                                start == allocation_ ? kGuardBytes - i : i,
-                                start == allocation_ ? "before" : "after"));
+                                start < address_ ? kGuardBytes - i : i,
+                                start < address_ ? "before" : "after"));
     }
   }
   return ok_status();

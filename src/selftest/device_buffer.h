@@ -15,8 +15,10 @@ namespace jitgemm {
 class DeviceBuffer {
  public:
   // The buffer's own bytes are set to `fill_byte`; 0xff is a NaN in every floating-point type here.
-  static Result<DeviceBuffer> create(Device& device, size_t bytes, uint8_t fill_byte);
-  static Result<DeviceBuffer> copy_of(Device& device, std::span<const std::byte> bytes);
+  static Result<DeviceBuffer> create(Device& device, size_t bytes, uint8_t fill_byte,
+                                     size_t shift = 0);
+  static Result<DeviceBuffer> copy_of(Device& device, std::span<const std::byte> bytes,
+                                      size_t shift = 0);
 
   DeviceBuffer(DeviceBuffer&& other) noexcept;
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
@@ -29,7 +31,7 @@ class DeviceBuffer {
   Status check_guards(const char* name) const;
 
  private:
-  DeviceBuffer(Device& device, uint64_t allocation, size_t bytes);
+  DeviceBuffer(Device& device, uint64_t allocation, size_t shift, size_t bytes);
 
   Device* device_;
   uint64_t allocation_;

@@ -58,15 +58,17 @@ struct Buffers {
 };
 
 Result<Buffers> make_buffers(Device& device, const GemmOperation& operation,
-                             const BlockScaledTensors& tensors) {
+                             const BlockScaledTensors& tensors, size_t scale_shift) {
   const GemmProblem& p = operation.plan().problem;
   JITGEMM_ASSIGN(const BlockScaledStorage storage, lay_out(p, tensors));
   const int64_t out_elements = p.m == 0 ? 0 : (p.m - 1) * p.ldo_or_dense() + p.n;
   const size_t out_bytes = static_cast<size_t>(out_elements * dtype_info(p.out_dtype).bytes);
   JITGEMM_ASSIGN(DeviceBuffer a, DeviceBuffer::copy_of(device, storage.a));
   JITGEMM_ASSIGN(DeviceBuffer b, DeviceBuffer::copy_of(device, storage.b));
-  JITGEMM_ASSIGN(DeviceBuffer a_scales, DeviceBuffer::copy_of(device, storage.a_scales));
-  JITGEMM_ASSIGN(DeviceBuffer b_scales, DeviceBuffer::copy_of(device, storage.b_scales));
+  JITGEMM_ASSIGN(DeviceBuffer a_scales,
+                 DeviceBuffer::copy_of(device, storage.a_scales, scale_shift));
+  JITGEMM_ASSIGN(DeviceBuffer b_scales,
+                 DeviceBuffer::copy_of(device, storage.b_scales, scale_shift));
   JITGEMM_ASSIGN(DeviceBuffer out, DeviceBuffer::create(device, out_bytes, 0xff));
   JITGEMM_ASSIGN(DeviceBuffer workspace,
                  DeviceBuffer::create(device, operation.workspace_bytes(p.m), 0xff));
@@ -249,7 +251,8 @@ Result<GemmCaseResult> run_gemm_case(Context& context, Device& device, const Gem
   result.device = device.info().description;
   result.sm_count = device.info().sm_count;
 
-  JITGEMM_ASSIGN(const Buffers buffers, make_buffers(device, operation, tensors));
+  JITGEMM_ASSIGN(const Buffers buffers,
+                 make_buffers(device, operation, tensors, options.scale_shift));
   const uint64_t a_scales = problem.quantizes_a() ? 0 : buffers.a_scales.address();
   const GemmArguments arguments = {buffers.a.address(),         buffers.b.address(),      a_scales,
                                    buffers.b_scales.address(),  buffers.out.address(),    problem.m,

@@ -25,6 +25,7 @@ struct GemmCaseOptions {
   // the product.
   bool checksums = false;
   BuildMode build = BuildMode::kCached;
+  size_t scale_shift = 0;  // bytes that both operands' scales begin behind a multiple of 256
   int timed_launches = 0;  // on a GPU, after the checked one
   uint64_t seed = 1;
 };

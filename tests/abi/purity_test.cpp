@@ -33,13 +33,17 @@ struct Parameters {
   char pad_b[16];
   fake_cuda_tensor_map out_map;
   char pad_out[16];
+  fake_cuda_tensor_map a_scale_map;
+  char pad_a_scale[16];
+  fake_cuda_tensor_map b_scale_map;
+  char pad_b_scale[16];
   uint64_t a, b, a_scales, b_scales, out, workspace;
   int64_t lda, ldb, ldo;
   int64_t a_scale_stride_m, a_scale_stride_k, b_scale_stride_n, b_scale_stride_k;
   int32_t m, reserved;
   char pad_end[16];
 };
-static_assert(sizeof(fake_cuda_tensor_map) == 112 && sizeof(Parameters) == 512);
+static_assert(sizeof(fake_cuda_tensor_map) == 112 && sizeof(Parameters) == 768);
 
 class Purity : public testing::Test {
  protected:

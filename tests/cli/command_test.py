@@ -155,8 +155,9 @@ class Tune(unittest.TestCase):
         path.write_text(json.dumps(document))
         return str(path)
 
-    PROBLEM = ("-m", "64", "-n", "4096", "-k", "7168")
-    KEY = ("block_scaled_mm sm_90a m=64 n=4096 k=7168 e4m3*e4m3->bf16 scales=f32 group_n=128 group_k=128 "
+    # Not one that the library ships a row for: that would be the later one.
+    PROBLEM = ("-m", "65", "-n", "4096", "-k", "7168")
+    KEY = ("block_scaled_mm sm_90a m=65 n=4096 k=7168 e4m3*e4m3->bf16 scales=f32 group_n=128 group_k=128 "
            "m_policy=exact")
 
     def test_a_merged_row_is_planned_explained_and_exported(self):

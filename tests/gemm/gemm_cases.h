@@ -31,6 +31,7 @@ struct GemmCase {
   MPolicy policy = MPolicy::kExact;
   int64_t padding = 0;  // elements added to every leading dimension
   int32_t alignment = 16;
+  size_t scale_shift = 0;          // bytes that scales begin behind an aligned address
   DType a_codes = DType::kF8E4M3;  // of an `a` that the operation quantises
 
   GemmProblem problem(Arch arch) const;

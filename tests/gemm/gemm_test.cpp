@@ -48,6 +48,7 @@ TEST_P(Gemm, MatchesFloat64) {
   ASSERT_TRUE(tensors) << tensors.error().to_string();
   GemmCaseOptions case_options;
   case_options.exact = c.data == InputKind::kSmallIntegers;
+  case_options.scale_shift = c.scale_shift;
   const Result<GemmCaseResult> result =
       run_gemm_case(**context, **device, problem, {}, *tensors, case_options);
   ASSERT_TRUE(result) << result.error().to_string();

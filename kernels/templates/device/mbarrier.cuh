@@ -32,6 +32,12 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx(SharedAddress barrier,
                : "memory");
 }
 
+// Announces bytes of the current phase without arriving.
+__device__ __forceinline__ void mbarrier_expect_tx(SharedAddress barrier, unsigned bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+
 // Arrives on the barrier at the same offset in the shared memory of a CTA of the cluster. Releases
 // no more than the default scope, this CTA: enough to say that a stage may be overwritten, not to
 // hand over data (a wider release costs a GPU-wide memory barrier).

@@ -12,7 +12,9 @@ struct alignas(64) TensorMap {
 struct GemmParams {
   TensorMap a_map;  // used where the operand is fed by TMA
   TensorMap b_map;
-  TensorMap out_map;       // used where the tile is stored by TMA
+  TensorMap out_map;      // used where the tile is stored by TMA
+  TensorMap a_scale_map;  // used where scale_maps says so
+  TensorMap b_scale_map;
   const unsigned char* a;  // [m, k] as bytes, row stride lda
   const unsigned char* b;  // [n, k] as bytes, row stride ldb
   const void* a_scales;    // [m, ceil(k / group_k)]; none of 16-bit operands
@@ -39,7 +41,9 @@ struct GemmParams {
   unsigned* invalid_count;  // where Spec::kCountInvalid asks for it
   int b_group_rows;
   int out_group_rows;
+  int scale_maps;  // whether a_scale_map and b_scale_map are there
+  int unused;
 };
 
 static_assert(sizeof(TensorMap) == 128, "PTX ISA fixes the size of a tensor map");
-static_assert(sizeof(GemmParams) == 576, "src/plan/gemm_params.h mirrors this struct");
+static_assert(sizeof(GemmParams) == 832, "src/plan/gemm_params.h mirrors this struct");

@@ -20,6 +20,40 @@ enum FeedKind { kFeedTma = 0, kFeedCpAsync = 1, kFeedPlain = 2 };
 // rows), or the operand of the rows.
 enum ShareKind { kShareNone = 0, kShareColumns = 1, kShareRows = 2 };
 
+// How many groups of `group` neighbours `count` neighbours can lie in, starting at a multiple of
+// `count`.
+constexpr int groups_spanned(int count, int group) {
+  return group % count == 0   ? 1
+         : count % group == 0 ? count / group
+                              : ceil_div(count - 1, group) + 1;
+}
+
+// The slots for quads of scales. One is filled when all stages of the one before it have been
+// filled anew (of `ahead` further back), so beside it there must be one more than can lie whole
+// inside one stage less than all. (planner_sm90.cpp reckons the same.)
+constexpr int scale_slots(int k_blocks, int splits, int stages, int quad_stages, int ahead) {
+  int most = 0;
+  for (int rank = 0; rank < splits; ++rank) {
+    const int begin = k_blocks * rank / splits;
+    const int end = k_blocks * (rank + 1) / splits;
+    for (int start = begin; start < end; start = (start / quad_stages + 1) * quad_stages) {
+      int whole = 0;
+      int held = 0;
+      int at = start;
+      while (true) {
+        const int boundary = (at / quad_stages + 1) * quad_stages;
+        const int next = boundary < end ? boundary : end;
+        held += next - at;
+        if (held > stages - 1) break;
+        ++whole;
+        at = next < end ? next : begin;
+      }
+      most = whole > most ? whole : most;
+    }
+  }
+  return 2 + ahead + most;
+}
+
 // Everything that follows from Spec. Enumerators, because constexpr members become global data.
 struct Config {
   enum : int {
@@ -48,25 +82,33 @@ struct Config {
     kParts = Spec::kTileK / kPartK,
     kStepsPerPart = kPartK / 32,
 
-    // Row scales: one a row, or one for all rows of the tile. Column scales: one for each run of
-    // kColumnRun columns, the longest that never straddles a scale block; one a column if that is
-    // shorter than the 8 columns of an accumulator block.
-    kOneRowScale = kRowGroup % kRows == 0,
-    kRowScales = !kScaled       ? 0
-                 : kOneRowScale ? 1
-                                : kRows,
+    // Beside so many sums a grouped product has no registers for anything that could wait.
+    kFewRegisters = Spec::kGroupLayout != kNotGrouped && (kWaves + 1) * kRegisters > 144,
+
+    // Scales of the tile in shared memory: one an entry, for each group of rows or columns that the
+    // tile can lie in.
+    kRowScales = kScaled ? groups_spanned(kRows, kRowGroup) : 0,
+    kColumnScales = kScaled ? groups_spanned(kColumns, kColumnGroup) : 0,
+    kOneRowScale = kRowScales == 1,
+    // The longest runs of columns that share a scale wherever the tile begins; 1 if that is shorter
+    // than the 8 columns of an accumulator block.
     kCommonRun = gcd(kGroupColumns, kColumnGroup),
     kColumnRun = kCommonRun % 8 == 0 ? kCommonRun : 1,
-    kColumnScales = !kScaled ? 0 : kColumns / kColumnRun,
     // Column scales that a math thread loads ahead into registers, while they are few: one a run,
-    // or, where each column has its own, those of its two columns in each block of 8. 0: too many.
+    // or, where runs are short, those of its two columns in each block of 8. 0: too many.
     kRuns = kGroupColumns / kColumnRun,
     kHeldScales =
         kColumnRun != 1 ? (kRuns <= 8 ? kRuns : 0) : (kGroupColumns <= 64 ? kGroupColumns / 4 : 0),
-    // Scales travel in a ring of their own, four scale blocks of k a slot, so that row-major scales
-    // move 16 bytes at a time. The ring reaches a little further ahead than the tiles'.
+    // Scales travel four scale blocks of k at a time, a quad, so that row-major scales move 16
+    // bytes at a time. A quad spans whole stages, whose barriers speak for its slot as well.
     kScaleBlocks = ceil_div(Spec::kK, Spec::kGroupK),
-    kScaleSlots = 1 + ceil_div(Spec::kStages * Spec::kTileK, 4 * Spec::kGroupK),
+    kQuadStages = 4 * Spec::kGroupK / Spec::kTileK,
+    // By TMA, where launches can give maps (GemmParams::scale_maps): any other way through the
+    // shared memory costs wgmma more.
+    kScaleTma = Spec::kScaleFeed == kFeedTma,
+    // Copies run a quad ahead, unless they only stand in for TMA.
+    kScalesAhead = kScaleTma ? 0 : 1,
+    kScaleSlots = scale_slots(kKBlocks, Spec::kSplitK, Spec::kStages, kQuadStages, kScalesAhead),
 
     kRowTileBytes = kRows * Spec::kTileK,
     kColumnTileBytes = kColumns * Spec::kTileK,
@@ -76,18 +118,21 @@ struct Config {
     // Shared memory, in bytes from a base that is a multiple of 1024.
     kRowTiles = 0,
     kColumnTiles = kRowTiles + Spec::kStages * kRowTileBytes,
-    // TMA stores: each math warp stages 16 rows of 64 bytes, twice, in a swizzled square.
+    // TMA stores: each math warp stages boxes of 16 rows of 64 bytes, swizzled, some at a time.
     kTmaStore = Spec::kStore == 1,
     kOutBytes = Spec::kOut == kF32 ? 4 : 2,
     kStoreColumns = 64 / kOutBytes,
     kStoreBuffers = kColumnTiles + Spec::kStages * kColumnTileBytes,
     kStoreBufferBytes = 16 * 64,
-    kScaleRing = kStoreBuffers + (kTmaStore ? 2 * kMathWarps * kStoreBufferBytes : 0),
-    kScaleSlotBytes = 16 * (kRowScales + kColumnScales),
+    kStoreBuffersPerWarp = 3,
+    kScaleRing =
+        kStoreBuffers + (kTmaStore ? kStoreBuffersPerWarp * kMathWarps * kStoreBufferBytes : 0),
+    kColumnScaleOffset = ceil_div(16 * kRowScales, 128) * 128,  // TMA writes at multiples of 128
+    kScaleSlotBytes = kColumnScaleOffset + ceil_div(16 * kColumnScales, 128) * 128,
     kBarriers = kScaleRing + kScaleSlots * kScaleSlotBytes,
     // Grouped products: the ring through which tiles reach the roles.
     kGrouped = Spec::kGroupLayout != kNotGrouped,
-    kWorkRing = kBarriers + 8 * 2 * (Spec::kStages + kScaleSlots),
+    kWorkRing = kBarriers + 8 * 2 * Spec::kStages,
     kSharedBytes = kWorkRing + (kGrouped ? WorkRing::kBytes : 0),
     // Split-K partials lie over the stages, as [m][n] with rows of kPartialStride floats. The 4
     // extra floats spread a warp's stores over the banks.
@@ -100,7 +145,7 @@ struct Config {
     kCopyThreads = kGrouped ? 64 : 96,
     kScheduleRole = 2,
     kWorkReaders = kMathWarps + (kScaled ? 1 : 0) + (kCopyFeed ? kCopyThreads / 32 : 1),
-    kFullArrivals = (kTmaBytes > 0 ? 1 : 0) + (kCopyFeed ? kCopyThreads : 0),
+    kFullArrivals = (kTmaBytes > 0 ? 1 : 0) + (kCopyFeed ? kCopyThreads : 0),  // and scales
     kMulticast = Spec::kCluster > 1 && Spec::kShare != kShareNone,
     kEmptyArrivals = kMathWarps * (kMulticast ? Spec::kCluster : 1),
   };
@@ -109,6 +154,9 @@ struct Config {
 static_assert(Spec::kArch == 90, "wgmma exists on sm_90a alone");
 static_assert(Spec::kTileK == 128, "a stage is one 128-byte swizzle row");
 static_assert(Spec::kGroupK % 32 == 0 && Spec::kGroupN >= 1, "scale blocks");
+static_assert(!Config::kScaleTma || (Config::kScaled && Spec::kScaleType == 0 &&
+                                     !Config::kGrouped && Config::kColumnScales <= 256),
+              "a box of fp32 scales");
 static_assert(Config::kGroupRows % 64 == 0 && Config::kWaves <= 2,
               "a warpgroup has 64 or 128 rows");
 static_assert(Config::kRows % Spec::kWarpgroupRows == 0, "rows are dealt evenly");
@@ -177,7 +225,25 @@ struct Walk {
 };
 
 using Cursor = StageCursor<Spec::kStages>;
-using ScaleCursor = StageCursor<Config::kScaleSlots>;
+
+// The slot of the scales of a k-block, which moves on wherever another quad begins.
+struct ScaleSlot {
+  int slot = Config::kScaleSlots - 1;
+
+  static __device__ __forceinline__ bool begins_quad(int k_block, int k_begin) {
+    return k_block % Config::kQuadStages == 0 || k_block == k_begin;
+  }
+  __device__ __forceinline__ void next() { slot = slot == Config::kScaleSlots - 1 ? 0 : slot + 1; }
+};
+
+// The entry of the scale of the row or column `offset` in a tile that begins `remainder` behind a
+// group's first.
+template <int kTile, int kGroup>
+__device__ __forceinline__ int scale_entry(int remainder, int offset) {
+  return kGroup % kTile == 0   ? 0
+         : kTile % kGroup == 0 ? offset / kGroup
+                               : (remainder + offset) / kGroup;
+}
 
 struct Shared {
   SharedAddress base;
@@ -195,12 +261,6 @@ struct Shared {
   }
   __device__ __forceinline__ SharedAddress empty(int stage) const {
     return full(Spec::kStages + stage);
-  }
-  __device__ __forceinline__ SharedAddress scales_full(int slot) const {
-    return full(2 * Spec::kStages + slot);
-  }
-  __device__ __forceinline__ SharedAddress scales_empty(int slot) const {
-    return full(2 * Spec::kStages + Config::kScaleSlots + slot);
   }
 };
 
@@ -241,8 +301,8 @@ struct Tiles {
     }
   }
 
-  // The same in two steps, for the math warps: between them the tile's place, which a grouped
-  // product has in shared memory, needs no registers.
+  // The same in steps, for the math warps: between open and close the tile's place, which a grouped
+  // product has in shared memory, needs no registers, since it can be read again.
   __device__ __forceinline__ bool open(TileOrigin& tile) {
     if constexpr (Config::kGrouped) {
       GroupTile found;
@@ -253,12 +313,16 @@ struct Tiles {
       return next(tile);
     }
   }
-  __device__ __forceinline__ void close(TileOrigin& tile) {
+  __device__ __forceinline__ void reread(TileOrigin& tile) {
     if constexpr (Config::kGrouped) {
       GroupTile found;
       reader.read(found);
-      reader.release();
       tile = origin(found);
+    }
+  }
+  __device__ __forceinline__ void close() {
+    if constexpr (Config::kGrouped) {
+      reader.release();
     }
   }
 

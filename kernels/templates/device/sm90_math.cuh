@@ -31,28 +31,40 @@ struct MathThread {
 
 using Accumulators = float[Config::kWaves][Config::kRegisters];
 
+// The column scales of one scale block of k, as one math thread sees them: i counts runs of columns
+// or, where runs are short, the thread's columns, two in each block of 8.
+struct ColumnScales {
+  SharedAddress entries;
+  int first;  // the thread's first column in the tile
+  int remainder;
+
+  __device__ __forceinline__ float load(int i) const {
+    const int offset = Config::kColumnRun == 1 ? 8 * (i / 2) + i % 2 : Config::kColumnRun * i;
+    return load_shared_float(entries + 16 * scale_entry<Config::kColumns, Config::kColumnGroup>(
+                                                remainder, first + offset));
+  }
+};
+
 // acc += partial * (row scale * column scale), the two scales multiplied first.
 __device__ __forceinline__ void promote(float (&acc)[Config::kRegisters],
                                         const float (&partial)[Config::kRegisters],
                                         const float (&row_scale)[2], const float* held_scale,
-                                        SharedAddress column_scales) {
+                                        const ColumnScales& columns) {
+  const auto column_scale = [&](int i) {
+    return Config::kHeldScales > 0 ? held_scale[i] : columns.load(i);
+  };
 #pragma unroll
   for (int block = 0; block < Config::kGroupColumns / 8; ++block) {
     float scale[4];
     if constexpr (Config::kColumnRun == 1) {
-      const bool held = Config::kHeldScales > 0;
-      const float even =
-          held ? held_scale[2 * block] : load_shared_float(column_scales + 16 * 8 * block);
-      const float odd = held ? held_scale[2 * block + 1]
-                             : load_shared_float(column_scales + 16 * (8 * block + 1));
+      const float even = column_scale(2 * block);
+      const float odd = column_scale(2 * block + 1);
       scale[0] = __fmul_rn(row_scale[0], even);
       scale[1] = __fmul_rn(row_scale[0], odd);
       scale[2] = __fmul_rn(row_scale[1], even);
       scale[3] = __fmul_rn(row_scale[1], odd);
     } else {
-      const int index = 8 * block / Config::kColumnRun;
-      const float run = Config::kHeldScales > 0 ? held_scale[index]
-                                                : load_shared_float(column_scales + 16 * index);
+      const float run = column_scale(8 * block / Config::kColumnRun);
       scale[0] = scale[1] = __fmul_rn(row_scale[0], run);
       scale[2] = scale[3] = __fmul_rn(row_scale[1], run);
     }
@@ -63,42 +75,56 @@ __device__ __forceinline__ void promote(float (&acc)[Config::kRegisters],
   }
 }
 
-// What a math warpgroup needs for one step, a stage's part that has one scale block: where its
-// operands are, and the scales that do not fit beside the products.
-struct Step {
-  unsigned long long rows;
-  unsigned long long columns;
-  SharedAddress scales;
-  float row_scale[2];  // of the first wave
-  float held_scale[Config::kHeldScales > 0 ? Config::kHeldScales : 1];
-  bool full;  // the stage was there when asked
-};
-
-// One math warp's walk over the steps. Whatever has a latency is asked for one step ahead, while
-// the tensor cores work.
+// One math warp's walk over the stages.
 struct Consumer {
   Shared shared;
   MathThread thread;
-  Cursor tiles;
-  ScaleCursor slots;
-  int quad = -1;  // of scale blocks, that the slot holds; -1: none held
+  Cursor stages;
+  ScaleSlot scales;
+  int remainder = 0;  // of the tile's first n, divided by the n that share a scale
+  bool full = false;  // the stage was, when asked while the tensor cores worked
   // Zero (the grid has one row), though the compiler cannot know: it keeps scales that all lanes
   // share out of the uniform registers, where moving them would stall the warp.
   unsigned zero;
-  // Of stage 0; another stage's are a plain sum further, since addresses never carry out of the
-  // field.
-  unsigned long long first_rows;
-  unsigned long long first_columns;
+  // The lower halves of the descriptors of stage 0; another stage's are a plain sum further, since
+  // addresses never carry out of the field. All lanes have the same, and the shuffle lets the
+  // compiler know: uniform registers are where wgmma wants them.
+  unsigned first_rows;
+  unsigned first_columns;
 
   __device__ __forceinline__ Consumer(const Shared& shared_, const MathThread& thread_)
       : shared(shared_),
         thread(thread_),
         zero(thread_.lane & (gridDim.y - 1)),
-        first_rows(wgmma_descriptor(shared_.row_tile(0) + thread_.first_row() * Spec::kTileK)),
-        first_columns(
-            wgmma_descriptor(shared_.column_tile(0) + thread_.first_column() * Spec::kTileK)) {}
+        first_rows(uniform(
+            wgmma_descriptor_low(shared_.row_tile(0) + thread_.first_row() * Spec::kTileK))),
+        first_columns(uniform(wgmma_descriptor_low(shared_.column_tile(0) +
+                                                   thread_.first_column() * Spec::kTileK))) {}
 
-  __device__ __forceinline__ void release_tile(int stage) const {
+  static __device__ __forceinline__ unsigned uniform(unsigned value) {
+    return __shfl_sync(0xffffffffu, value, 0);
+  }
+  // Descriptors of the tiles of the stage; along k, 32 codes are 2 further.
+  __device__ __forceinline__ unsigned rows() const {
+    return first_rows + static_cast<unsigned>(stages.stage * (Config::kRowTileBytes / 16));
+  }
+  __device__ __forceinline__ unsigned columns() const {
+    return first_columns + static_cast<unsigned>(stages.stage * (Config::kColumnTileBytes / 16));
+  }
+
+  __device__ __forceinline__ void wait_for_stage() const {
+    if (!full) {
+      mbarrier_wait(shared.full(stages.stage), stages.phase);
+    }
+  }
+  // On to the next stage.
+  __device__ __forceinline__ void advance() {
+    stages.next();
+    full = mbarrier_test(shared.full(stages.stage), stages.phase);
+  }
+
+  // The warp reads the stage's tiles and scales no more.
+  __device__ __forceinline__ void release(int stage) const {
     __syncwarp();
     if constexpr (Config::kMulticast) {
       // To every CTA that writes into this one's stages. They learn only that wgmma has read the
@@ -111,52 +137,22 @@ struct Consumer {
     }
   }
 
-  __device__ __forceinline__ void release_scales() {
-    if (quad >= 0) {
-      __syncwarp();
-      if (thread.lane == 0) {
-        mbarrier_arrive(shared.scales_empty(slots.stage));
-      }
-      slots.next();
-      quad = -1;
-    }
+  // Of the scale block that is the `block`-th of its quad.
+  __device__ __forceinline__ SharedAddress block_scales(int block) const {
+    return shared.scales(scales.slot) + 4 * block + zero;
   }
-
-  __device__ __forceinline__ void load_row_scale(SharedAddress scales, int wave,
+  __device__ __forceinline__ void load_row_scale(SharedAddress block, int wave,
                                                  float (&row_scale)[2]) const {
-    if constexpr (Config::kOneRowScale) {
-      row_scale[0] = row_scale[1] = load_shared_float(scales);
-    } else {
-      row_scale[0] = load_shared_float(scales + 16 * thread.row(wave));
-      row_scale[1] = load_shared_float(scales + 16 * (thread.row(wave) + 8));
-    }
+    const auto load = [&](int row) {
+      return load_shared_float(block +
+                               16 * scale_entry<Config::kRows, Config::kRowGroup>(remainder, row));
+    };
+    row_scale[0] = load(thread.row(wave));
+    row_scale[1] = Config::kOneRowScale ? row_scale[0] : load(thread.row(wave) + 8);
   }
-
-  __device__ __forceinline__ SharedAddress column_scales(SharedAddress scales) const {
-    return scales + 16 * (Config::kRowScales + (Config::kColumnRun == 1
-                                                    ? thread.column(0)
-                                                    : thread.first_column() / Config::kColumnRun));
-  }
-
-  // The step that starts at k, in the stage of `tiles`.
-  __device__ __forceinline__ void prepare(unsigned k, Step& step) {
-    step.full = mbarrier_test(shared.full(tiles.stage), tiles.phase);
-    const unsigned advance = 2 * (k % Spec::kTileK / 32);  // along k, in units of 16 bytes
-    step.rows = first_rows + (tiles.stage * (Config::kRowTileBytes / 16) + advance);
-    step.columns = first_columns + (tiles.stage * (Config::kColumnTileBytes / 16) + advance);
-    const int block = static_cast<int>(k / Spec::kGroupK);
-    if (block / 4 != quad) {
-      release_scales();
-      mbarrier_wait(shared.scales_full(slots.stage), slots.phase);
-      quad = block / 4;
-    }
-    step.scales = shared.scales(slots.stage) + 4 * (block % 4) + zero;
-    load_row_scale(step.scales, 0, step.row_scale);
-#pragma unroll
-    for (int i = 0; i < Config::kHeldScales; ++i) {
-      const int column = Config::kColumnRun == 1 ? 8 * (i / 2) + i % 2 : i;
-      step.held_scale[i] = load_shared_float(column_scales(step.scales) + 16 * column);
-    }
+  __device__ __forceinline__ ColumnScales column_scales(SharedAddress block) const {
+    return {block + Config::kColumnScaleOffset,
+            Config::kColumnRun == 1 ? thread.column(0) : thread.first_column(), remainder};
   }
 };
 
@@ -177,12 +173,10 @@ __device__ __forceinline__ void multiply_unscaled(const Walk& walk, const TileOr
   }
   int running = -1;
   for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
-    const int stage = consumer.tiles.stage;
-    mbarrier_wait(consumer.shared.full(stage), consumer.tiles.phase);
-    const unsigned long long rows =
-        consumer.first_rows + static_cast<unsigned>(stage * (Config::kRowTileBytes / 16));
-    const unsigned long long columns =
-        consumer.first_columns + static_cast<unsigned>(stage * (Config::kColumnTileBytes / 16));
+    const int stage = consumer.stages.stage;
+    mbarrier_wait(consumer.shared.full(stage), consumer.stages.phase);
+    const unsigned rows = consumer.rows();
+    const unsigned columns = consumer.columns();
     // The sums must be in their registers before the fence.
 #pragma unroll
     for (int wave = 0; wave < Config::kWaves; ++wave) {
@@ -193,89 +187,122 @@ __device__ __forceinline__ void multiply_unscaled(const Walk& walk, const TileOr
     for (int wave = 0; wave < Config::kWaves; ++wave) {
 #pragma unroll
       for (int i = 0; i < Spec::kTileK / 32; ++i) {
-        Mma::run(acc[wave], rows + (64 * Spec::kTileK / 16) * wave + 2 * i, columns + 2 * i, true);
+        Mma::run(acc[wave], wgmma_descriptor(rows + (64 * Spec::kTileK / 16) * wave + 2 * i),
+                 wgmma_descriptor(columns + 2 * i), true);
       }
     }
     wgmma_commit();
     if (running >= 0) {
       wgmma_wait<1>();
-      consumer.release_tile(running);
+      consumer.release(running);
     }
     running = stage;
-    consumer.tiles.next();
+    consumer.stages.next();
   }
   wgmma_wait<0>();
 #pragma unroll
   for (int wave = 0; wave < Config::kWaves; ++wave) {
     Mma::keep(acc[wave]);
   }
-  consumer.release_tile(running);
+  consumer.release(running);
 }
 
+// The stages that multiply_tile takes in one turn of its loop: what depends on the place of a stage
+// in its quad is then known to the compiler. Not where registers are short.
+constexpr int kStagesPerTurn = Config::kWarpgroups == 3 || Config::kFewRegisters ? 1 : 4;
+
+// acc += the products of the tile. meanwhile(wave, first, last) is called while the tensor cores
+// work on the products of `wave`, in the first and the last step of the tile.
+template <class Meanwhile>
 __device__ __forceinline__ void multiply_tile(const Walk& walk, const TileOrigin& tile,
                                               Consumer& consumer,
                                               float (&partial)[Config::kRegisters],
-                                              Accumulators& acc) {
+                                              Accumulators& acc, const Meanwhile& meanwhile) {
   using Mma = Wgmma<Config::kGroupColumns, Config::kRowType, Config::kColumnType>;
+  constexpr bool kWhole = Spec::kSplitK == 1;  // the tile has all of k
+  // Quads begin with turns, or turns with quads.
+  constexpr bool kQuadsAligned = kWhole && (kStagesPerTurn % Config::kQuadStages == 0 ||
+                                            Config::kQuadStages % kStagesPerTurn == 0);
+  constexpr int kLastWave = Config::kWaves - 1;
+  const int k_begin = walk.k_begin();
+  const int k_end = walk.k_end();
+  consumer.remainder = (Config::kSwap ? tile.row : tile.column) % Spec::kGroupN;
+#pragma unroll 1
+  for (int turn = k_begin; turn < k_end; turn += kStagesPerTurn) {
 #pragma unroll
-  for (int wave = 0; wave < Config::kWaves; ++wave) {
+    for (int u = 0; u < kStagesPerTurn; ++u) {
+      const int k_block = turn + u;
+      if ((!kWhole || Config::kKBlocks % kStagesPerTurn != 0) && k_block >= k_end) {
+        break;
+      }
+      if (!kQuadsAligned || u % Config::kQuadStages == 0) {
+        if (ScaleSlot::begins_quad(k_block, k_begin)) consumer.scales.next();
+      }
+      // turn % kQuadStages + u where that is the same: the compiler then sees what the stages of a
+      // turn have in common.
+      const int place = !kQuadsAligned ? k_block % Config::kQuadStages
+                        : kStagesPerTurn % Config::kQuadStages == 0
+                            ? u % Config::kQuadStages
+                            : turn % Config::kQuadStages + u;
+      const bool last_stage =
+          (!kWhole || u == (Config::kKBlocks - 1) % kStagesPerTurn) && k_block == k_end - 1;
+      const int stage = consumer.stages.stage;
+      const unsigned rows = consumer.rows();
+      const unsigned columns = consumer.columns();
+      consumer.wait_for_stage();
 #pragma unroll
-    for (int i = 0; i < Config::kRegisters; ++i) {
-      acc[wave][i] = 0.0f;
+      for (int part = 0; part < Config::kParts; ++part) {
+        // A last stage that is not full has fewer parts.
+        const bool last_part = part == Config::kParts - 1 ||
+                               (last_stage && Spec::kK % Spec::kTileK != 0 &&
+                                part == ceil_div(Spec::kK % Spec::kTileK, Config::kPartK) - 1);
+        float held_scale[Config::kHeldScales > 0 ? Config::kHeldScales : 1];
+        const int block = (place * Spec::kTileK + part * Config::kPartK) / Spec::kGroupK;
+        const SharedAddress scales = consumer.block_scales(block);
+        const ColumnScales column_scales = consumer.column_scales(scales);
+#pragma unroll
+        for (int wave = 0; wave < Config::kWaves; ++wave) {
+          Mma::keep(partial);  // in its registers before the fence
+          wgmma_fence();
+#pragma unroll
+          for (int i = 0; i < Config::kStepsPerPart; ++i) {
+            const int step = 2 * (part * Config::kStepsPerPart + i);
+            Mma::run(partial, wgmma_descriptor(rows + (64 * Spec::kTileK / 16) * wave + step),
+                     wgmma_descriptor(columns + step), i > 0);
+          }
+          wgmma_commit();
+          __syncwarp();
+          // Whatever has a latency is asked for while the tensor cores work.
+          float row_scale[2];
+          consumer.load_row_scale(scales, wave, row_scale);
+          if (wave == 0) {
+#pragma unroll
+            for (int i = 0; i < Config::kHeldScales; ++i) {
+              held_scale[i] = column_scales.load(i);
+            }
+          }
+          const bool last = wave == kLastWave && last_part;
+          if (!kWhole || u == 0 || u == (Config::kKBlocks - 1) % kStagesPerTurn) {
+            meanwhile(wave, u == 0 && part == 0 && k_block == k_begin, last_stage && last_part);
+          }
+          if (last) {
+            consumer.advance();
+          }
+          wgmma_wait<0>();
+          Mma::keep(partial);
+          // Column scales that promote() has yet to read lie in the stage's slot.
+          if (last && Config::kHeldScales > 0) {
+            consumer.release(stage);
+          }
+          promote(acc[wave], partial, row_scale, held_scale, column_scales);
+          if (last && Config::kHeldScales == 0) {
+            consumer.release(stage);
+          }
+        }
+        if (last_part) {
+          break;
+        }
+      }
     }
   }
-  int k = walk.k_begin() * Spec::kTileK;
-  const int k_end = walk.k_end() == Config::kKBlocks ? Spec::kK : walk.k_end() * Spec::kTileK;
-  if ((Spec::kSplitK > 1 && k >= k_end) || !has_operands(tile)) {
-    return;
-  }
-  Step step;
-  consumer.prepare(k, step);
-  while (true) {
-    const int stage = consumer.tiles.stage;
-    if (!step.full) {
-      mbarrier_wait(consumer.shared.full(stage), consumer.tiles.phase);
-    }
-    const int next_k = k + Config::kPartK;
-    const bool last_of_tile = next_k >= k_end;
-    const bool last_of_stage = Config::kParts == 1 || next_k % Spec::kTileK == 0 || last_of_tile;
-    Step next;
-#pragma unroll
-    for (int wave = 0; wave < Config::kWaves; ++wave) {
-      constexpr int kLast = Config::kWaves - 1;
-      float row_scale[2] = {step.row_scale[0], step.row_scale[1]};
-      if (wave > 0) {
-        consumer.load_row_scale(step.scales, wave, row_scale);
-      }
-      wgmma_fence();
-#pragma unroll
-      for (int i = 0; i < Config::kStepsPerPart; ++i) {
-        Mma::run(partial, step.rows + (64 * Spec::kTileK / 16) * wave + 2 * i, step.columns + 2 * i,
-                 i > 0);
-      }
-      wgmma_commit();
-      if (wave == kLast && last_of_stage) {
-        consumer.tiles.next();
-      }
-      // Column scales that promote() still has to read keep their slot until then.
-      if (wave == kLast && Config::kHeldScales > 0 && !last_of_tile) {
-        consumer.prepare(next_k, next);
-      }
-      wgmma_wait<0>();
-      Mma::keep(partial);
-      if (wave == kLast && last_of_stage) {
-        consumer.release_tile(stage);
-      }
-      promote(acc[wave], partial, row_scale, step.held_scale, consumer.column_scales(step.scales));
-    }
-    if (last_of_tile) {
-      break;
-    }
-    if constexpr (Config::kHeldScales == 0) {
-      consumer.prepare(next_k, next);
-    }
-    step = next;
-    k = next_k;
-  }
-  consumer.release_scales();
 }

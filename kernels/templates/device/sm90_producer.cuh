@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The producer warpgroup of gemm_sm90.cu: fills stages with tiles, by TMA or by copies in the same
-// layout, and the ring of scales. Knows the rings and their barriers, nothing of what is computed.
+// layout, and the slots of scales. Knows the rings and their barriers, nothing of what is computed.
 #pragma once
 
 #include "device/memory.cuh"
@@ -46,20 +46,50 @@ __device__ __forceinline__ void issue_tma(const Shared& shared, const GemmParams
   }
 }
 
-// One warp: every lane waits and counts, one issues.
-__device__ __forceinline__ void produce_by_tma(const Shared& shared, const GemmParams& p,
-                                               const Walk& walk) {
-  const bool leader = elect_one();
-  if (leader) {
+// The quad of scales of the stage's k-block, on the stage's barrier.
+__device__ __forceinline__ void issue_scales(const Shared& shared, const GemmParams& p,
+                                             SharedAddress barrier, int slot, int k_block,
+                                             const TileOrigin& tile) {
+  const TensorMap* row_map = Config::kSwap ? &p.b_scale_map : &p.a_scale_map;
+  const TensorMap* column_map = Config::kSwap ? &p.a_scale_map : &p.b_scale_map;
+  const int block = k_block / Config::kQuadStages * 4;
+  const SharedAddress scales = shared.scales(slot);
+  mbarrier_expect_tx(barrier, 16 * (Config::kRowScales + Config::kColumnScales));
+  tma_load_2d(scales, row_map, block, tile.row / Config::kRowGroup, barrier);
+  tma_load_2d(scales + Config::kColumnScaleOffset, column_map, block,
+              tile.column / Config::kColumnGroup, barrier);
+}
+
+__device__ __forceinline__ void prefetch_maps(const GemmParams& p) {
+  if constexpr (Config::kRowFeed == kFeedTma && Config::kColumnFeed == kFeedTma) {
     tma_prefetch_map(&p.a_map);
     tma_prefetch_map(&p.b_map);
   }
+  if (Config::kScaleTma && p.scale_maps != 0) {
+    tma_prefetch_map(&p.a_scale_map);
+    tma_prefetch_map(&p.b_scale_map);
+  }
+}
+
+// One warp: every lane waits and counts, one issues.
+__device__ __forceinline__ void produce_by_tma(const Shared& shared, const GemmParams& p,
+                                               const Walk& walk, bool scale_tma) {
+  const bool leader = elect_one();
   Cursor cursor;
+  ScaleSlot scales;
   Tiles tiles(shared, walk);
   for (TileOrigin tile; tiles.next(tile);) {
     if (!has_operands(tile)) continue;
     for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
       mbarrier_wait(shared.empty(cursor.stage), cursor.phase ^ 1);
+      if constexpr (Config::kScaleTma) {
+        if (ScaleSlot::begins_quad(k_block, walk.k_begin())) {
+          scales.next();
+          if (scale_tma && leader) {
+            issue_scales(shared, p, shared.full(cursor.stage), scales.slot, k_block, tile);
+          }
+        }
+      }
       if (leader) {
         issue_tma(shared, p, cursor, k_block, tile, walk.rank);
       }
@@ -155,15 +185,6 @@ __device__ __forceinline__ void produce_by_copies(const Shared& shared, const Ge
   publish_all();
 }
 
-// The first scale block of k of this CTA's share, and the one behind its last.
-__device__ __forceinline__ int first_scale_block(const Walk& walk) {
-  return walk.k_begin() * Spec::kTileK / Spec::kGroupK;
-}
-__device__ __forceinline__ int end_scale_block(const Walk& walk) {
-  return walk.k_end() == Config::kKBlocks ? Config::kScaleBlocks
-                                          : ceil_div(walk.k_end() * Spec::kTileK, Spec::kGroupK);
-}
-
 // The power of two that an E8M0 byte stands for (OCP microscaling formats: 2^(code - 127), 255 is
 // NaN).
 __device__ __forceinline__ unsigned exponent_to_float_bits(unsigned code) {
@@ -187,84 +208,89 @@ struct ScaleSource {
         vectors(stride_k_ == 1 && stride_ % 4 == 0 && group_stride % 4 == 0 &&
                 reinterpret_cast<unsigned long long>(pointer) % 16 == 0) {}
 
-  // Copies blocks 4 * quad to 4 * quad + 3 of kCount scales, kRun rows apart, to kCount times 16
-  // bytes. What does not exist, such as rows from `extent` on, becomes zero without being read. The
-  // scales of a group begin `offset` elements behind the first.
-  template <int kCount, int kRun, int kGroup>
+  // Copies a quad of kCount entries, of which `extent` exist from entry `origin` on, to kCount
+  // times 16 bytes. What does not exist becomes zero without being read. The scales of a group
+  // begin `offset` elements behind the first.
+  template <int kCount>
   __device__ __forceinline__ void copy(SharedAddress destination, long long offset, int origin,
                                        int extent, int quad, int lane) const {
-    if constexpr (Spec::kScaleType == 0) {
-      copy_floats<kCount, kRun, kGroup>(destination, offset, origin, extent, quad, lane);
-    } else {
-      copy_exponents<kCount, kRun, kGroup>(destination, offset, origin, extent, quad, lane);
+    constexpr int kBatch = Spec::kScaleType == 0 || kCount < 128 ? 1 : 2;  // of reads in flight
+#pragma unroll kBatch
+    for (int entry = lane; entry < kCount; entry += 32) {
+      const int blocks = origin + entry < extent ? Config::kScaleBlocks - 4 * quad : 0;
+      const long long row_offset = offset + (origin + entry) * stride;
+      const SharedAddress slot = destination + 16 * entry;
+      if constexpr (Spec::kScaleType == 0) {
+        copy_floats(slot, row_offset, 4 * quad, blocks);
+      } else {
+        copy_exponents(slot, row_offset, 4 * quad, blocks);
+      }
     }
   }
 
  private:
-  template <int kCount, int kRun, int kGroup>
-  __device__ __forceinline__ void copy_floats(SharedAddress destination, long long offset,
-                                              int origin, int extent, int quad, int lane) const {
-#pragma unroll 1
-    for (int first = 0; first < kCount; first += 32) {
-      const int row = origin + (first + lane) * kRun;
-      const int blocks = row < extent ? Config::kScaleBlocks - 4 * quad : 0;
-      const float* source = scales;
-      if (blocks > 0) {
-        source += offset + row / kGroup * stride + 4 * quad * stride_k;
-      }
-      if (kCount % 32 == 0 || first + lane < kCount) {
-        const SharedAddress slot = destination + 16 * (first + lane);
-        if (vectors) {
-          cp_async_16(slot, source, blocks >= 4 ? 16 : blocks > 0 ? 4 * blocks : 0);
-        } else {
+  // Four scales from `block` on, of which `blocks` exist.
+  __device__ __forceinline__ void copy_floats(SharedAddress slot, long long row_offset, int block,
+                                              int blocks) const {
+    const float* source = blocks > 0 ? scales + row_offset + block * stride_k : scales;
+    if (vectors) {
+      cp_async_16(slot, source, blocks >= 4 ? 16 : blocks > 0 ? 4 * blocks : 0);
+    } else {
 #pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            cp_async_4(slot + 4 * i, i < blocks ? source + i * stride_k : scales,
-                       i < blocks ? 4 : 0);
-          }
-        }
+      for (int i = 0; i < 4; ++i) {
+        cp_async_4(slot + 4 * i, i < blocks ? source + i * stride_k : scales, i < blocks ? 4 : 0);
       }
     }
   }
 
-  // The same for E8M0 bytes, which become fp32 on the way: reads of kBatch rows are in flight at
-  // once.
-  template <int kCount, int kRun, int kGroup>
-  __device__ __forceinline__ void copy_exponents(SharedAddress destination, long long offset,
-                                                 int origin, int extent, int quad, int lane) const {
-    constexpr int kBatch = kCount >= 128 ? 4 : ceil_div(kCount, 32);
+  // The same for E8M0 bytes, which become fp32 on the way.
+  __device__ __forceinline__ void copy_exponents(SharedAddress slot, long long row_offset,
+                                                 int block, int blocks) const {
     const auto* bytes = reinterpret_cast<const unsigned char*>(scales);
     const auto* words = reinterpret_cast<const unsigned*>(scales);
-#pragma unroll 1
-    for (int first = lane; first < kCount; first += 32 * kBatch) {
-      unsigned word[kBatch];
+    unsigned word = 0;
+    if constexpr (kPacked) {
+      if (blocks > 0) {
+        word = words[row_offset + block / 4 * stride_k];
+      }
+    } else {
 #pragma unroll
-      for (int i = 0; i < kBatch; ++i) {
-        const int row = origin + (first + 32 * i) * kRun;
-        const int blocks = row < extent ? Config::kScaleBlocks - 4 * quad : 0;
-        word[i] = 0;
-        if (blocks <= 0) continue;
-        if constexpr (kPacked) {
-          word[i] = words[offset + row / kGroup * stride + quad * stride_k];
-        } else {
-          const long long at = offset + row / kGroup * stride + 4 * quad * stride_k;
-#pragma unroll
-          for (int block = 0; block < 4; ++block) {
-            if (block < blocks) {
-              word[i] |= static_cast<unsigned>(bytes[at + block * stride_k]) << (8 * block);
-            }
-          }
+      for (int i = 0; i < 4; ++i) {
+        if (i < blocks) {
+          word |= static_cast<unsigned>(bytes[row_offset + (block + i) * stride_k]) << (8 * i);
         }
       }
+    }
 #pragma unroll
-      for (int i = 0; i < kBatch; ++i) {
-        if (first + 32 * i >= kCount) continue;
-        const SharedAddress slot = destination + 16 * (first + 32 * i);
-#pragma unroll
-        for (int block = 0; block < 4; ++block) {
-          store_shared(slot + 4 * block, exponent_to_float_bits(word[i] >> (8 * block) & 0xff));
-        }
+    for (int i = 0; i < 4; ++i) {
+      store_shared(slot + 4 * i, exponent_to_float_bits(word >> (8 * i) & 0xff));
+    }
+  }
+};
+
+// The warp that feeds scales. It asks for a piece before it speaks for the stages of the one
+// before, a piece ahead of the tiles: small scattered reads take longer than tiles do.
+struct ScaleFeed {
+  const Shared& shared;
+  int lane;
+  Cursor cursor;
+  ScaleSlot scales;
+  int owed = 0;  // stages whose scales have been asked for, all of one quad
+
+  // Tells the stages owed that their scales are there. kLater: quads asked for since.
+  template <int kLater>
+  __device__ __forceinline__ void settle() {
+    if (owed == 0) return;
+    if constexpr (Spec::kScaleType == 0) {
+      cp_async_wait<kLater>();
+    }
+    __syncwarp();
+    for (; owed > 0; --owed) {
+      mbarrier_wait(shared.empty(cursor.stage), cursor.phase ^ 1);
+      if (lane == 0) {
+        mbarrier_arrive(shared.full(cursor.stage));
       }
+      cursor.next();
     }
   }
 };
@@ -275,39 +301,47 @@ __device__ __forceinline__ void produce_scales(const Shared& shared, const GemmP
                                            Config::kGrouped ? p.a_scale_group_stride : 0);
   const ScaleSource<Spec::kPackedB != 0> b(p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k,
                                            Config::kGrouped ? p.b_scale_group_stride : 0);
-  ScaleCursor cursor;
+  // Where a tile must be over before the next one is known, its last stages are settled first.
+  constexpr bool kTileByTile = Config::kGrouped || Spec::kSplitK > 1;
+  constexpr int kScaleRowsN = ceil_div(Spec::kN, Spec::kGroupN);
+  ScaleFeed feed{shared, lane};
   Tiles tiles(shared, walk);
   for (TileOrigin tile; tiles.next(tile);) {
     if (!has_operands(tile)) continue;
     const long long a_offset = Config::kGrouped ? tile.group * p.a_scale_group_stride : 0;
     const long long b_offset = Config::kGrouped ? tile.group * p.b_scale_group_stride : 0;
-    const int end = end_scale_block(walk);
-    for (int quad = first_scale_block(walk) / 4; 4 * quad < end; ++quad) {
-      mbarrier_wait(shared.scales_empty(cursor.stage), cursor.phase ^ 1);
-      const SharedAddress slot = shared.scales(cursor.stage);
-      const SharedAddress column_slot = slot + 16 * Config::kRowScales;
+    for (int k_block = walk.k_begin(); k_block < walk.k_end();) {
+      const int quad = k_block / Config::kQuadStages;
+      if constexpr (Config::kScalesAhead == 0) {
+        feed.template settle<0>();
+      }
+      feed.scales.next();
+      const SharedAddress row_slot = shared.scales(feed.scales.slot);
+      const SharedAddress column_slot = row_slot + Config::kColumnScaleOffset;
+      const int row = tile.row / Config::kRowGroup;
+      const int column = tile.column / Config::kColumnGroup;
       if constexpr (Config::kSwap) {
-        b.template copy<Config::kRowScales, 1, Config::kRowGroup>(slot, b_offset, tile.row,
-                                                                  Spec::kN, quad, lane);
-        a.template copy<Config::kColumnScales, Config::kColumnRun, Config::kColumnGroup>(
-            column_slot, a_offset, tile.column, tile.end, quad, lane);
+        b.template copy<Config::kRowScales>(row_slot, b_offset, row, kScaleRowsN, quad, lane);
+        a.template copy<Config::kColumnScales>(column_slot, a_offset, column, tile.end, quad, lane);
       } else {
-        a.template copy<Config::kRowScales, 1, Config::kRowGroup>(slot, a_offset, tile.row,
-                                                                  tile.end, quad, lane);
-        b.template copy<Config::kColumnScales, Config::kColumnRun, Config::kColumnGroup>(
-            column_slot, b_offset, tile.column, Spec::kN, quad, lane);
+        a.template copy<Config::kRowScales>(row_slot, a_offset, row, tile.end, quad, lane);
+        b.template copy<Config::kColumnScales>(column_slot, b_offset, column, kScaleRowsN, quad,
+                                               lane);
       }
-      if constexpr (Spec::kScaleType == 0) {
-        mbarrier_arrive_after_cp_async(shared.scales_full(cursor.stage));
-      } else {
-        mbarrier_arrive(shared.scales_full(cursor.stage));
-      }
-      cursor.next();
+      cp_async_commit();
+      feed.template settle<1>();
+      const int next = (quad + 1) * Config::kQuadStages;
+      const int end = next < walk.k_end() ? next : walk.k_end();
+      feed.owed = end - k_block;
+      k_block = end;
+    }
+    if constexpr (kTileByTile) {
+      feed.template settle<0>();
     }
     meet_cluster();
     meet_cluster();
   }
-  cp_async_wait_all();
+  feed.template settle<0>();
 }
 
 // Grouped products: the warp that finds the tiles of this CTA.

@@ -11,9 +11,12 @@
 // ISA 9.7.15.5.1): address / 16 in bits 0-13, distance of 8-row groups (1024) / 16 in bits 32-45,
 // the 128-byte swizzle in bits 62-63. The leading-dimension offset does not matter for this layout.
 // Advancing by 32 codes of k adds 32 bytes, that is 2, to the address field.
-__device__ __forceinline__ unsigned long long wgmma_descriptor(SharedAddress tile) {
-  return (static_cast<unsigned long long>((tile & 0x3ffffu) >> 4)) | (1ull << 16) | (64ull << 32) |
-         (1ull << 62);
+__device__ __forceinline__ unsigned wgmma_descriptor_low(SharedAddress tile) {
+  return ((tile & 0x3ffffu) >> 4) | (1u << 16);
+}
+__device__ __forceinline__ unsigned long long wgmma_descriptor(unsigned low) {
+  constexpr unsigned kHigh = 64u | (1u << 30);
+  return (static_cast<unsigned long long>(kHigh) << 32) | low;
 }
 
 // Orders this warpgroup's accesses to registers (and what fences made visible in shared memory)

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define FAKE_CUDA_PARAMETER_BYTES 512
+#define FAKE_CUDA_PARAMETER_BYTES 768
 #define FAKE_CUDA_RING 1024
 
 typedef struct fake_cuda_launch {

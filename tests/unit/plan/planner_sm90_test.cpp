@@ -103,7 +103,7 @@ TEST(PlannerSm90, FewRowsSwapOperandsAndFitTheTileToThem) {
 }
 
 TEST(PlannerSm90, KIsSplitWhereTilesLeaveSmsIdle) {
-  const GemmPlan plan = plan_of(problem(1, 2112, 7168));
+  const GemmPlan plan = plan_of(problem(1, 512, 16384));
   EXPECT_GT(plan.split_k, 1);
   EXPECT_EQ(plan.cluster, plan.split_k);
   EXPECT_TRUE(has_reason(plan, "k split"));
