@@ -115,7 +115,7 @@ def main():
     commit = options.commit or subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True,
                                               text=True).stdout.strip()
     options.output.write_text(json.dumps({
-        "schema": 1, "verb": "jit", "machine": machine(), "date": datetime.datetime.now(datetime.timezone.utc).isoformat(),
+        "schema": 1, "verb": "jit", "machine": f"{machine()}, {options.build.name}", "date": datetime.datetime.now(datetime.timezone.utc).isoformat(),
         "commit": commit, "clock": {"wall": "wall time", "cpu": "processor time, since the machine was busy otherwise"}[options.clock],
         "driver": document["device"] if has_gpu else "a fake driver whose calls do nothing",
         "rows": rows}, indent=1) + "\n")

@@ -70,7 +70,7 @@ Status GpuSession::set_up() {
   char bus_id[32] = {};
   if (timing_.device_pci_bus_id(bus_id, sizeof(bus_id) - 1, device_.handle()) == kCuSuccess) {
     pci_bus_id_ = bus_id;
-    if (Result<Nvml> nvml = Nvml::open(pci_bus_id_)) nvml_ = std::move(*nvml);
+    if (Result<Nvml> nvml = Nvml::open(pci_bus_id_)) nvml_ = *nvml;
   }
   return ok_status();
 }

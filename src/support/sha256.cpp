@@ -5,6 +5,11 @@
 #include <bit>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
 namespace jitgemm {
 namespace {
 
@@ -23,7 +28,7 @@ uint32_t load_big_endian(const uint8_t* bytes) {
   return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | bytes[3];
 }
 
-void compress(std::array<uint32_t, 8>& state, const uint8_t* block) {
+void compress_portable(std::array<uint32_t, 8>& state, const uint8_t* block) {
   std::array<uint32_t, 64> w;
   for (size_t i = 0; i < 16; ++i) w[i] = load_big_endian(block + 4 * i);
   for (size_t i = 16; i < 64; ++i) {
@@ -50,7 +55,66 @@ void compress(std::array<uint32_t, 8>& state, const uint8_t* block) {
   for (size_t i = 0; i < 8; ++i) state[i] += added[i];
 }
 
+#if defined(__x86_64__)
+// The processor's own rounds (Intel SDM, SHA256RNDS2, SHA256MSG1, SHA256MSG2): a disk hit hashes
+// all of a template and its entry, which is most of its time otherwise.
+bool has_sha_instructions() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  const bool sse = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_SSE4_1) != 0;
+  return sse && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_SHA) != 0;
+}
+
+__attribute__((target("sha,sse4.1"))) void compress_sha(std::array<uint32_t, 8>& state,
+                                                        const uint8_t* block) {
+  const auto load = [](const void* from) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(from));
+  };
+  const auto words = [](const std::array<uint32_t, 8>& s, int w3, int w2, int w1, int w0) {
+    return _mm_set_epi32(
+        static_cast<int>(s[static_cast<size_t>(w3)]), static_cast<int>(s[static_cast<size_t>(w2)]),
+        static_cast<int>(s[static_cast<size_t>(w1)]), static_cast<int>(s[static_cast<size_t>(w0)]));
+  };
+  // The instructions want the state as (a, b, e, f) and (c, d, g, h), the first in the highest
+  // word.
+  const __m128i abef_before = words(state, 0, 1, 4, 5);
+  const __m128i cdgh_before = words(state, 2, 3, 6, 7);
+  __m128i abef = abef_before;
+  __m128i cdgh = cdgh_before;
+  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0bLL, 0x0405060700010203LL);
+  __m128i w[4];
+  for (int i = 0; i < 4; ++i) w[i] = _mm_shuffle_epi8(load(block + 16 * i), big_endian);
+  for (int i = 0; i < 16; ++i) {
+    const __m128i now = w[i % 4];
+    const __m128i sum = _mm_add_epi32(now, load(kRoundConstants.data() + 4 * i));
+    cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+    abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+    const __m128i last = w[(i + 3) % 4];
+    const __m128i seven_back = _mm_alignr_epi8(last, w[(i + 2) % 4], 4);
+    const __m128i partial = _mm_add_epi32(_mm_sha256msg1_epu32(now, w[(i + 1) % 4]), seven_back);
+    w[i % 4] = _mm_sha256msg2_epu32(partial, last);
+  }
+  abef = _mm_add_epi32(abef, abef_before);
+  cdgh = _mm_add_epi32(cdgh, cdgh_before);
+  alignas(16) std::array<uint32_t, 4> high;
+  alignas(16) std::array<uint32_t, 4> low;
+  _mm_store_si128(reinterpret_cast<__m128i*>(high.data()), abef);
+  _mm_store_si128(reinterpret_cast<__m128i*>(low.data()), cdgh);
+  state = {high[3], high[2], low[3], low[2], high[1], high[0], low[1], low[0]};
+}
+#endif
+
 }  // namespace
+
+void Sha256::compress(const uint8_t* block) {
+#if defined(__x86_64__)
+  static const bool kHasInstructions = has_sha_instructions();
+  if (kHasInstructions && !portable_) return compress_sha(state_, block);
+#endif
+  compress_portable(state_, block);
+}
 
 void Sha256::update(std::string_view bytes) {
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
@@ -63,10 +127,10 @@ void Sha256::update(std::string_view bytes) {
     data += taken;
     size -= taken;
     if (pending_size_ < kBlockBytes) return;
-    compress(state_, pending_.data());
+    compress(pending_.data());
     pending_size_ = 0;
   }
-  for (; size >= kBlockBytes; data += kBlockBytes, size -= kBlockBytes) compress(state_, data);
+  for (; size >= kBlockBytes; data += kBlockBytes, size -= kBlockBytes) compress(data);
   std::copy_n(data, size, pending_.data());
   pending_size_ = size;
 }
@@ -76,14 +140,14 @@ Sha256Digest Sha256::finish() {
   pending_[pending_size_++] = 0x80;
   if (pending_size_ > kBlockBytes - 8) {
     std::fill(pending_.begin() + static_cast<ptrdiff_t>(pending_size_), pending_.end(), uint8_t{0});
-    compress(state_, pending_.data());
+    compress(pending_.data());
     pending_size_ = 0;
   }
   std::fill(pending_.begin() + static_cast<ptrdiff_t>(pending_size_), pending_.end(), uint8_t{0});
   for (size_t i = 0; i < 8; ++i) {
     pending_[kBlockBytes - 1 - i] = static_cast<uint8_t>(bits >> (8 * i));
   }
-  compress(state_, pending_.data());
+  compress(pending_.data());
 
   Sha256Digest digest;
   for (size_t i = 0; i < digest.size(); ++i) {

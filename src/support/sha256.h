@@ -15,6 +15,9 @@ using Sha256Digest = std::array<uint8_t, 32>;
 
 class Sha256 {
  public:
+  Sha256() = default;
+  // `portable`: without the processor's instructions for it, which give the same digest.
+  explicit Sha256(bool portable) : portable_(portable) {}
   void update(std::string_view bytes);
   // The digest of all bytes given so far. The object must not be used afterwards.
   Sha256Digest finish();
@@ -22,11 +25,14 @@ class Sha256 {
  private:
   static constexpr size_t kBlockBytes = 64;
 
+  void compress(const uint8_t* block);
+
   std::array<uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<uint8_t, kBlockBytes> pending_ = {};
   size_t pending_size_ = 0;
   uint64_t total_bytes_ = 0;
+  bool portable_ = false;
 };
 
 Sha256Digest sha256(std::string_view bytes);

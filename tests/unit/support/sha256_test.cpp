@@ -33,6 +33,16 @@ TEST(Sha256, GivesThePublishedDigests) {
   }
 }
 
+TEST(Sha256, ThePortableCodeGivesTheDigestOfTheProcessorsInstructions) {
+  std::string message;
+  for (size_t size = 0; size < 300; ++size) {
+    Sha256 portable(true);
+    portable.update(message);
+    ASSERT_EQ(portable.finish(), sha256(message)) << size << " bytes";
+    message += static_cast<char>(size * 31 + 7);
+  }
+}
+
 TEST(Sha256, DoesNotDependOnHowTheBytesAreCut) {
   std::string message;
   for (int i = 0; i < 200; ++i) message += static_cast<char>(i * 7);
