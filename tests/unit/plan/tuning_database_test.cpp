@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 namespace jitgemm {
 namespace {
 
@@ -162,6 +164,34 @@ TEST(TunedPlanning, ARowWinsOverTheModelAndSaysSo) {
   EXPECT_THAT(plan->reasons.front(), HasSubstr("12.50 us"));
   EXPECT_THAT(to_string(*plan), HasSubstr("(database)"));
   EXPECT_EQ(plan_gemm(problem(), request_for(database, "GPU B"))->source, PlanSource::kModel);
+}
+
+// A planner that has changed may no longer have a plan that was measured with an older one.
+TEST(TunedPlanning, EveryRowThatTheLibraryShipsIsAPlanOfThisBuild) {
+  for (const std::string_view text : embedded_tuning_files()) {
+    const auto database = TuningDatabase::parse(text);
+    ASSERT_TRUE(database);
+    for (const TunedPlan* shipped : database->rows()) {
+      GemmProblem p;
+      long long m = 0;
+      long long n = 0;
+      long long k = 0;
+      char out[8] = {};
+      ASSERT_EQ(std::sscanf(shipped->problem.c_str(),
+                            "block_scaled_mm sm_90a m=%lld n=%lld k=%lld e4m3*e4m3->%7s", &m, &n,
+                            &k, out),
+                4)
+          << shipped->problem;
+      p.m = m;
+      p.n = n;
+      p.k = k;
+      p.out_dtype = *parse_dtype(out);
+      ASSERT_EQ(tuning_key(p), shipped->problem);
+      PlanRequest request = request_for(*database, shipped->device);
+      request.sm_count = shipped->sm_count;
+      EXPECT_EQ(plan_gemm(p, request)->source, PlanSource::kDatabase) << shipped->problem;
+    }
+  }
 }
 
 TEST(TunedPlanning, AnOverrideWinsOverARow) {
