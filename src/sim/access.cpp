@@ -3,6 +3,7 @@
 
 #include "fmt/format.h"
 #include "sim/decode.h"
+#include "sim/report.h"
 
 namespace jitgemm::sim {
 namespace {
@@ -94,6 +95,14 @@ Step locate_global(Warp& w, const Op& op, uint32_t lane, Space space, uint64_t a
   return Step::kNext;
 }
 
+// Atomics and strong accesses synchronise; plain ones may race (PTX ISA 8.7.1).
+bool may_race(const Op& op) {
+  const ptx::Opcode opcode = op.instruction->opcode;
+  if (opcode == ptx::Opcode::kAtom || opcode == ptx::Opcode::kRed) return false;
+  const ptx::Semantics s = op.modifiers().semantics;
+  return s == ptx::Semantics::kNone || s == ptx::Semantics::kWeak;
+}
+
 }  // namespace
 
 Space space_of(ptx::Space space) {
@@ -170,7 +179,7 @@ Step check_read(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64
             op, l, FaultKind::kUninitialisedMemory,
             fmt::format("shared offset {:#x}", shared.written.first_missing(at.offset, bytes)));
       }
-      break;
+      return check_race(w, op, lane, *at.cta, at.offset, bytes, false);
     }
     case Space::kLocal:
       if (sanitize && !w.local_written.all(at.offset, bytes)) {
@@ -190,6 +199,26 @@ Step check_read(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64
     default: break;
   }
   return Step::kNext;
+}
+
+Step check_race(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint64_t offset, uint64_t bytes,
+                bool write) {
+  const GridState& grid = w.cta.cluster.grid;
+  if (!grid.options.sanitize || !may_race(op)) return Step::kNext;
+  const RaceShadow::Access access = {w.view.now(), op.index, static_cast<uint16_t>(w.cluster_warp),
+                                     static_cast<uint8_t>(lane), 0};
+  RaceShadow& races = cta.shared.races;
+  const RaceShadow::Access* other = write ? races.write(offset, bytes, access, w.view)
+                                          : races.read(offset, bytes, access, w.view);
+  if (other == nullptr) [[likely]]
+    return Step::kNext;
+  const Op& other_op = grid.kernel->ops[other->op];
+  return w.fault(op, static_cast<int32_t>(lane), FaultKind::kDataRace,
+                 fmt::format("{} byte(s) at shared offset {:#x} of CTA rank {}; the other side is "
+                             "warp {} of CTA rank {}, lane {}, at line {}: {}",
+                             bytes, offset, cta.rank, other->warp % grid.warps_per_cta,
+                             other->warp / grid.warps_per_cta, other->lane,
+                             other_op.instruction->position.line, source_line(grid, other_op)));
 }
 
 Step check_predecessor(Warp& w, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes) {
@@ -213,6 +242,8 @@ Step check_write(Warp& w, const Op& op, uint32_t lane, const Location& at, uint6
           return w.fault(op, l, FaultKind::kAsyncOverwrite,
                          fmt::format("{} byte(s) at shared offset {:#x}", bytes, at.offset));
         }
+        if (check_race(w, op, lane, *at.cta, at.offset, bytes, true) == Step::kFault)
+          return Step::kFault;
         shared.written.set(at.offset, bytes);
         shared.shadow.generic_write(at.offset, bytes, w.cluster_warp, LaneMask{1} << lane,
                                     w.view.now());

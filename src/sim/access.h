@@ -33,6 +33,11 @@ Step locate(Warp& warp, const Op& op, uint32_t lane, Space space, uint64_t addre
 Step check_read(Warp& warp, const Op& op, uint32_t lane, const Location& location, uint64_t bytes);
 Step check_write(Warp& warp, const Op& op, uint32_t lane, const Location& location, uint64_t bytes);
 
+// Faults if a plain access to shared memory races with an earlier one; records it. Of sanitized
+// runs.
+Step check_race(Warp& warp, const Op& op, uint32_t lane, Cta& cta, uint64_t offset, uint64_t bytes,
+                bool write);
+
 // Faults if the grid before this one wrote these global bytes and the warp does not know that it
 // has completed.
 Step check_predecessor(Warp& warp, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/async_engine.h"
 
+#include "sim/exec_tma.h"
 #include "sim/machine_state.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace jitgemm::sim {
 
@@ -27,17 +29,37 @@ void AsyncEngine::complete(Cluster& cluster, AsyncId id) {
   operation.complete(cluster);
 }
 
+namespace {
+
+// A bulk store need not happen before its own wait_group, however long others wait for other
+// operations: the latest legal point is after all of these.
+bool may_be_last(const AsyncOperation& operation) {
+  return std::strcmp(operation.name, kBulkReadName) == 0 ||
+         std::strcmp(operation.name, kBulkStoreName) == 0;
+}
+
+}  // namespace
+
 bool AsyncEngine::complete_one(Cluster& cluster, uint64_t random) {
   std::vector<AsyncId> candidates;
+  AsyncId last = 0;
   for (const auto& [id, operation] : operations_) {
     const bool free = std::all_of(operation.after.begin(), operation.after.end(),
                                   [&](AsyncId earlier) { return is_complete(earlier); });
     if (!free || (operation.ready && !operation.ready(cluster))) continue;
+    if (random == 0 && may_be_last(operation)) {
+      if (last == 0) last = id;
+      continue;
+    }
     if (random == 0) {
       complete(cluster, id);
       return true;
     }
     candidates.push_back(id);
+  }
+  if (last != 0) {
+    complete(cluster, last);
+    return true;
   }
   if (candidates.empty()) return false;
   complete(cluster, candidates[random % candidates.size()]);

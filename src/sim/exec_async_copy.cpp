@@ -22,6 +22,7 @@ struct LaneCopy {
   uint64_t offset;  // destination
   const std::byte* source;
   uint32_t bytes, copied;  // the rest is zero
+  uint8_t lane = 0;
 };
 
 // Slots dst, src, size, srcsize or an ignore predicate.
@@ -75,11 +76,14 @@ Step cp_async(Warp& w, const Op& op, LaneMask active) {
       return w.fault(op, static_cast<int32_t>(lane), FaultKind::kAsyncOverwrite,
                      fmt::format("{} byte(s) at shared offset {:#x}", size, to.offset));
     }
+    // The copy may replace what others still read.
+    if (check_race(w, op, lane, *to.cta, to.offset, size, true) == Step::kFault)
+      return Step::kFault;
     shared.copying.set(to.offset, size);
     shared.written.clear(to.offset, size);
     ++shared.copies_in_flight;
-    copies.push_back(
-        {to.cta, to.offset, from.data, static_cast<uint32_t>(size), static_cast<uint32_t>(copied)});
+    copies.push_back({to.cta, to.offset, from.data, static_cast<uint32_t>(size),
+                      static_cast<uint32_t>(copied), static_cast<uint8_t>(lane)});
     return Step::kNext;
   });
   if (step != Step::kNext) return step;
@@ -88,7 +92,8 @@ Step cp_async(Warp& w, const Op& op, LaneMask active) {
   operation.name = "cp.async";
   operation.origin = w.origin(op);
   operation.cta_rank = w.cta.rank;
-  operation.complete = [copies = std::move(copies), writer = &w, active](Cluster& c) {
+  operation.complete = [copies = std::move(copies), writer = &w, active,
+                        number = op.index](Cluster& c) {
     for (const LaneCopy& copy : copies) {
       SharedMemory& shared = copy.cta->shared;
       std::array<std::byte, 16> value{};
@@ -98,6 +103,12 @@ Step cp_async(Warp& w, const Op& op, LaneMask active) {
       shared.written.set(copy.offset, copy.bytes);
       shared.copying.clear(copy.offset, copy.bytes);
       --shared.copies_in_flight;
+      // Written now, as far as others are concerned; conflicts were looked for at issue.
+      if (c.grid.options.sanitize) {
+        const RaceShadow::Access access = {
+            writer->view.now(), number, static_cast<uint16_t>(writer->cluster_warp), copy.lane, 0};
+        static_cast<void>(shared.races.write(copy.offset, copy.bytes, access, writer->view));
+      }
       shared.shadow.generic_write(copy.offset, copy.bytes, writer->cluster_warp, active,
                                   writer->view.now());
     }

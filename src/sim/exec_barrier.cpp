@@ -179,8 +179,9 @@ Step cluster_arrive(Warp& w, const Op& op, LaneMask active) {
                    "arrives again at barrier.cluster without barrier.cluster.wait");
   }
   w.cluster_arrived |= active;
-  w.view.release(w.cta.cluster.barrier_arriving,
-                 op.modifiers().semantics == ptx::Semantics::kRelaxed);
+  w.view.release(
+      w.cta.cluster.barrier_arriving,
+      op.modifiers().semantics == ptx::Semantics::kRelaxed && w.cta.cluster.grid.options.strict);
   if ((active & w.live) == w.live) w.view.lanes_synchronised();
   w.cta.cluster.settle_barrier();
   ++w.cta.cluster.effects;

@@ -49,13 +49,13 @@ inline Step place_read(Warp& w, const Op& op, uint32_t lane, Space space, uint64
       const uint32_t async_proxy = w.cta.cluster.agents.async_proxy();
       if (g.async_writers == 0 && (g.writer != async_proxy || w.view.knows(async_proxy, g.epoch))) {
         data = shared.bytes.data() + offset;
-        return Step::kNext;
+        return check_race(w, op, lane, w.cta, offset, bytes, false);
       }
     }
   } else if (space == Space::kGlobal && (address & (bytes - 1)) == 0) {
     const GlobalMemory::Range* r = w.range_hint;
     if (r != nullptr && address - r->base < r->bytes && bytes <= r->bytes - (address - r->base) &&
-        r->readable && !r->written) {
+        r->readable && !r->written && !w.cta.cluster.grid.memory.has_predecessor()) {
       data = reinterpret_cast<const std::byte*>(address);
       return Step::kNext;
     }

@@ -286,7 +286,10 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
   const DecodedInstruction decoded = decode_instruction(
       o.kind, static_cast<uint32_t>(w.value(op.slot(3), lane)), o.cta_group, o.scales_per_row);
   if (!decoded.error.empty()) {
-    return w.fault(op, static_cast<int32_t>(lane), FaultKind::kDescriptor,
+    const bool other_part = !w.cta.cluster.grid.program->module.target.starts_with("sm_103");
+    return w.fault(op, static_cast<int32_t>(lane),
+                   decoded.unsupported && !other_part ? FaultKind::kUnsupportedDescriptor
+                                                      : FaultKind::kDescriptor,
                    fmt::format("{:#x}: {}", w.value(op.slot(3), lane), decoded.error));
   }
   const InstructionDescriptor& d = o.descriptor = decoded.descriptor;

@@ -318,8 +318,10 @@ Step locate_targets(Warp& w, const Op& op, uint32_t lane, const Operand& destina
     pairs.emplace_back(place.cta, object.cta);
   }
   for (const auto& [to, signalled] : pairs) {
+    // The copy may replace what others still read through the generic proxy.
     if (check_async_destination(w, op, lane, *to, place.offset, bytes,
                                 "the destination of the copy") == Step::kFault ||
+        check_race(w, op, lane, *to, place.offset, bytes, true) == Step::kFault ||
         require_published_mbarrier(w, op, lane, *signalled, object.offset) == Step::kFault) {
       return Step::kFault;
     }
@@ -333,6 +335,7 @@ void finish_load(Cluster& cluster, const LoadTarget& target, uint32_t bytes,
                  uint32_t transaction_bytes, const Origin& origin) {
   target.cta->shared.written.set(target.offset, bytes);
   cluster.copied_in += bytes;
+  target.cta->shared.races.clear(target.offset, bytes);
   target.cta->shared.shadow.end_async_write(target.offset, bytes, cluster.agents.async_proxy(),
                                             ++cluster.async_writes);
   mbarrier_complete_tx(cluster, *target.barrier_cta, target.barrier, transaction_bytes, origin);
@@ -354,7 +357,7 @@ void submit_store(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint32_t offse
     from->shared.shadow.end_async_read(offset, bytes);
   };
   AsyncOperation store;
-  store.name = "bulk store";
+  store.name = kBulkStoreName;
   store.origin = read.origin;
   store.cta_rank = kNoCtaRank;
   const AsyncId read_id = cluster.engine.submit(std::move(read));

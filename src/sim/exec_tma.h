@@ -45,6 +45,7 @@ Step check_global_read(Warp& warp, const Op& op, uint32_t lane, uint64_t address
 Step check_global_write(Warp& warp, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes);
 
 inline constexpr const char* kBulkReadName = "read of a bulk store";
+inline constexpr const char* kBulkStoreName = "bulk store";
 // Two operations of the lane's open bulk group: the read of shared memory, then write(data).
 void submit_store(Warp& warp, const Op& op, uint32_t lane, Cta& cta, uint32_t offset,
                   uint32_t bytes, std::function<void(const std::vector<std::byte>&)> write);

@@ -58,6 +58,9 @@ namespace jitgemm::sim {
     "9.7.13.15.5 tx-count")                                                                        \
   X(kDescriptor, "illegal matrix or tensor descriptor", "every descriptor field must be legal",    \
     "9.7.15.5 / 9.7.16.4 Matrix descriptors")                                                      \
+  X(kUnsupportedDescriptor, "descriptor that is not simulated",                                    \
+    "a value chooses a form that the simulator does not execute; docs/simulator.md lists them",    \
+    "9.7.16.4.2 Instruction descriptor")                                                           \
   X(kTensorMap, "illegal tensor copy", "tensor map, coordinates and box must be legal",            \
     "5.5 Tensors; 9.7.9.27 cp.async.bulk.tensor")                                                  \
   X(kWgmmaOrder, "wgmma ordering",                                                                 \
@@ -92,6 +95,9 @@ namespace jitgemm::sim {
     "a grid with programmatic dependence may touch what the grid before it writes only after "     \
     "griddepcontrol.wait",                                                                         \
     "9.7.13.13 griddepcontrol")                                                                    \
+  X(kDataRace, "data race",                                                                        \
+    "two accesses of one location, one of them a write, by warps that no synchronisation orders",  \
+    "8.7.1 Conflict and data-races")                                                               \
   X(kIndirectCall, "illegal call through a register",                                              \
     "the register must hold the address of a function that the call's prototype or list of "       \
     "targets allows",                                                                              \

@@ -265,6 +265,7 @@ Cta::Cta(Cluster& owner, uint32_t rank_in_cluster, std::array<uint32_t, 3> id)
     : cluster(owner), rank(rank_in_cluster), ctaid(id) {
   const GridState& grid = cluster.grid;
   shared.resize(grid.shared_bytes);
+  if (grid.options.sanitize) shared.races.resize(grid.shared_bytes);
   async_state = std::make_unique<AsyncCtaState>();
   for (uint32_t w = 0; w < grid.warps_per_cta; ++w) {
     warps.push_back(std::make_unique<Warp>(*this, w));

@@ -5,6 +5,7 @@
 // instructions.
 #pragma once
 
+#include "sim/race_shadow.h"
 #include "sim/shadow.h"
 #include "sim/simulator.h"
 
@@ -130,6 +131,7 @@ struct SharedMemory {
   std::vector<std::byte> bytes;
   WrittenMap written;
   SharedShadow shadow;
+  RaceShadow races;    // of sanitized runs
   WrittenMap copying;  // destinations of cp.async not completed, byte by byte; not written either
   uint32_t copies_in_flight = 0;
 

@@ -95,6 +95,9 @@ std::string shape_error(Tcgen05Kind kind, int m, int n, int cta_group) {
   return "";
 }
 
+// Dense K = 96 of the 4-bit kinds, sm_103a only.
+constexpr const char* kLongK = "bit 31 (K = 96, of sm_103a) is not simulated";
+
 std::string check(Tcgen05Kind kind, uint32_t bits, int cta_group, int scales_per_row,
                   InstructionDescriptor& d) {
   const bool scaled = is_block_scaled(kind);
@@ -126,7 +129,7 @@ std::string check(Tcgen05Kind kind, uint32_t bits, int cta_group, int scales_per
         return fmt::format("scale factor id {} is not a multiple of {}", id, scales_per_row);
       }
     }
-    if (field(bits, 31, 1) != 0) return "bit 31 (K = 96) is not supported";
+    if (field(bits, 31, 1) != 0) return kLongK;
   } else {
     const auto result = result_type(kind, field(bits, 4, 2), saturate);
     if (!result) {
@@ -193,6 +196,7 @@ DecodedInstruction decode_instruction(Tcgen05Kind kind, uint32_t bits, int cta_g
                                       int scales_per_row) {
   DecodedInstruction out;
   out.error = check(kind, bits, cta_group, scales_per_row, out.descriptor);
+  out.unsupported = is_packed_fp4(kind) && out.error == kLongK;
   if (!out.error.empty()) out.error = "instruction descriptor: " + out.error;
   return out;
 }

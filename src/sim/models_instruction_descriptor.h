@@ -36,7 +36,8 @@ struct InstructionDescriptor {
 
 struct DecodedInstruction {
   InstructionDescriptor descriptor;
-  std::string error;  // the illegal field and why; empty: legal
+  std::string error;         // the illegal field and why; empty: legal
+  bool unsupported = false;  // with an error: legal on some part, but not simulated
 };
 
 // cta_group is 1 or 2. scales_per_row: 1, 2 or 4 (scale_vec::1X, 2X, 4X) of the block-scaled kinds,

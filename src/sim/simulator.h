@@ -95,8 +95,9 @@ struct Options {
   // do without: tensor memory and the operands of tcgen05 are handed to another thread only between
   // tcgen05.fence::before_thread_sync and ::after_thread_sync (9.7.16.6.4), while 9.7.16.6.3 lets
   // any synchronisation of threads do; the lane of a tcgen05.ld or st address is the warp's first
-  // (9.7.16.8.1); a CTA ends after its bulk stores have read their sources (9.7.9.25) and the
-  // arrivals of its tcgen05.commits have come.
+  // (9.7.16.8.1); a relaxed arrival at a cluster barrier orders no memory (9.7.13.3); a CTA ends
+  // after its bulk stores have read their sources (9.7.9.25) and the arrivals of its
+  // tcgen05.commits have come.
   bool strict = false;
   uint32_t threads = 1;                  // host threads; clusters are spread over them
   uint64_t step_limit = 20'000'000'000;  // warp instructions of the whole grid

@@ -3,18 +3,23 @@
 // kernels, one at a time, and see whether anyone notices. A deletion counts as noticed when the
 // sanitizer reports a fault, the kernel deadlocks, or the result is wrong, under at least one of
 // several schedules. A deletion may stay silent only where the instruction is not executed by the
-// problem, or where kNotForbidden says why the ISA lets it go; docs/simulator.md has the table.
-#include "plan/planner.h"
+// problem, or where `allowed` says why the ISA lets it go; docs/simulator.md has the table.
+#include "grouped_cases.h"
+#include "mutating_device.h"
 #include "runtime/context.h"
 #include "selftest/device_buffer.h"
+#include "selftest/device_inputs.h"
+#include "selftest/grouped_case.h"
 #include "verify/compare.h"
 #include "verify/inputs.h"
+#include "verify/random.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -23,7 +28,10 @@
 namespace jitgemm {
 namespace {
 
-constexpr std::array<std::string_view, 13> kDeletable = {"fence.proxy.async",
+constexpr std::string_view kPredecessorWait = "griddepcontrol.wait";
+
+constexpr std::array<std::string_view, 14> kDeletable = {kPredecessorWait,
+                                                         "fence.proxy.async",
                                                          "fence.mbarrier_init",
                                                          "wgmma.fence",
                                                          "wgmma.commit_group",
@@ -79,20 +87,107 @@ std::string replacement(std::string_view ptx, const Line& line, bool trap) {
   return before + "setp.eq.u32 " + predicate + ", 0, 0;\n";
 }
 
-struct Kernel {
-  const char* name;
-  GemmProblem problem;
-  PlanRequest request;
-  // Deletions that the ISA allows, by instruction, and why.
-  struct Allowed {
-    std::string_view what;
-    size_t count;
-    const char* why;
-  };
-  std::vector<Allowed> allowed;
+// A deletion that the ISA allows, by instruction, and why.
+struct Allowed {
+  std::string_view what;
+  size_t count;
+  const char* why;
 };
 
-std::vector<Kernel> kernels() {
+// Runs on the device it is given; OK: its result is right.
+using Trial = std::function<Status(Context&, Device&)>;
+
+struct Subject {
+  std::string name;
+  Arch arch;
+  std::function<Result<Trial>()> prepare;  // draws inputs and computes what is right, once
+  std::vector<Allowed> allowed = {};
+  size_t kernel = 0;  // the one that is changed, of those that a run loads
+};
+
+void PrintTo(const Subject& subject, std::ostream* out) {
+  *out << subject.name;
+}
+
+// A dense product of small integers, whose result is exact.
+Result<Trial> dense_run(const GemmProblem& p, const PlanOverrides& overrides) {
+  JITGEMM_ASSIGN(BlockScaledTensors drawn,
+                 make_block_scaled_tensors(p, InputKind::kSmallIntegers, 5));
+  const auto tensors = std::make_shared<BlockScaledTensors>(std::move(drawn));
+  JITGEMM_ASSIGN(const BlockScaledStorage storage, lay_out(p, *tensors));
+  JITGEMM_ASSIGN(std::vector<double> reference, reference_block_scaled_mm(tensors->views()));
+  JITGEMM_TRY(round_values(reference, p.out_dtype));
+  return Trial([=](Context& context, Device& device) -> Status {
+    JITGEMM_ASSIGN(const PreparedGemm prepared, context.prepare(p, overrides, device));
+    JITGEMM_ASSIGN(const DeviceBuffer a, DeviceBuffer::copy_of(device, storage.a));
+    JITGEMM_ASSIGN(const DeviceBuffer b, DeviceBuffer::copy_of(device, storage.b));
+    JITGEMM_ASSIGN(const DeviceBuffer a_scales, DeviceBuffer::copy_of(device, storage.a_scales));
+    JITGEMM_ASSIGN(const DeviceBuffer b_scales, DeviceBuffer::copy_of(device, storage.b_scales));
+    const auto element = static_cast<size_t>(dtype_info(p.out_dtype).bytes);
+    JITGEMM_ASSIGN(const DeviceBuffer out,
+                   DeviceBuffer::create(device, static_cast<size_t>(p.m * p.n) * element, 0xff));
+    JITGEMM_ASSIGN(
+        const DeviceBuffer workspace,
+        DeviceBuffer::create(device, static_cast<size_t>(prepared.operation->workspace_bytes(p.m)),
+                             0xff));
+    GemmArguments arguments;
+    arguments.a = a.address();
+    arguments.b = b.address();
+    if (p.scaled()) {
+      if (!p.quantizes_a()) arguments.a_scales = a_scales.address();
+      arguments.b_scales = b_scales.address();
+    }
+    arguments.out = out.address();
+    arguments.m = p.m;
+    arguments.workspace = workspace.address();
+    arguments.workspace_bytes = workspace.bytes();
+    JITGEMM_TRY(prepared.operation->launch(arguments, nullptr));
+    JITGEMM_ASSIGN(const std::vector<std::byte> bytes, out.read());
+    const std::vector<double> found =
+        read_matrix(row_major_view(bytes.data(), p.out_dtype, p.m, p.n));
+    ErrorLimits limits;
+    limits.equal = true;
+    const Verdict verdict = judge(measure_errors(found, reference), limits);
+    return verdict.passed ? ok_status() : Status(StatusCode::kVerificationFailed, verdict.text);
+  });
+}
+
+Result<Trial> grouped_run(const GroupedCase& c, Arch arch, const PlanOverrides& more) {
+  const GemmProblem p = c.problem(arch);
+  PlanOverrides overrides = c.overrides(arch);
+  if (more.stages) overrides.stages = more.stages;
+  if (more.tile_n) overrides.tile_n = more.tile_n;
+  JITGEMM_ASSIGN(GroupedTensors drawn, make_grouped_tensors(p, c.data, 1));
+  const auto tensors = std::make_shared<GroupedTensors>(std::move(drawn));
+  return Trial([=](Context& context, Device& device) -> Status {
+    GroupedCaseOptions options;
+    options.exact = true;
+    JITGEMM_ASSIGN(
+        const GroupedCaseResult result,
+        run_grouped_case(context, device, p, overrides, *tensors, c.group_rows(), options));
+    return result.verdict.passed ? ok_status()
+                                 : Status(StatusCode::kVerificationFailed, result.verdict.text);
+  });
+}
+
+Result<Trial> draw_run() {
+  return Trial([](Context& context, Device& device) -> Status {
+    constexpr int64_t kCount = 1000;
+    JITGEMM_ASSIGN(const DeviceBuffer values,
+                   DeviceBuffer::create(device, kCount * sizeof(float), 0xff));
+    JITGEMM_TRY(draw_normal(context, device, values.address(), kCount, 3, 4));
+    JITGEMM_ASSIGN(const std::vector<std::byte> bytes, values.read());
+    const RandomStream random(3, 4);
+    for (size_t i = 0; i < kCount; ++i) {
+      const float expected = random.normal(i);
+      if (std::memcmp(bytes.data() + i * sizeof(float), &expected, sizeof(float)) != 0)
+        return Status(StatusCode::kVerificationFailed, fmt::format("number {}", i));
+    }
+    return ok_status();
+  });
+}
+
+std::vector<Subject> subjects() {
   // Enough blocks of k and enough tiles a CTA that every buffer is used again.
   GemmProblem hopper;
   hopper.arch = Arch::kSm90a;
@@ -104,6 +199,11 @@ std::vector<Kernel> kernels() {
   few_rows.m = 8;
   few_rows.n = 1024;
   few_rows.k = 2048;
+  GemmProblem quantized = hopper;
+  quantized.m = 40;
+  quantized.n = 128;
+  quantized.k = 384;
+  quantized.a_dtype = DType::kBF16;
   // On the simulator's four SMs three tiles a CTA, and rings that are shorter than the walk: every
   // barrier is waited for in earnest.
   GemmProblem blackwell = hopper;
@@ -111,106 +211,131 @@ std::vector<Kernel> kernels() {
   blackwell.m = 64;
   blackwell.n = 384;
   blackwell.k = 1280;
-  PlanRequest short_rings;
-  short_rings.overrides.stages = 3;
-  short_rings.overrides.cluster = 1;
-  short_rings.overrides.split_k = 1;
+  PlanOverrides short_rings;
+  short_rings.stages = 3;
+  short_rings.cluster = 1;
+  short_rings.split_k = 1;
   GemmProblem scaled = blackwell;
   scaled.scale_values = ScaleValues::kPowerOfTwo;
-  const Kernel::Allowed permit = {"tcgen05.relinquish", 1, "a courtesy to other CTAs (9.7.16.7.1)"};
+  const Allowed permit = {"tcgen05.relinquish", 1, "a courtesy to other CTAs (9.7.16.7.1)"};
   // The pair at the start: allocation is synchronous (9.7.16.6.1), and every role fences again
   // after its own wait. The pair at the end: every load has been waited for, and dealloc is
   // synchronous.
-  const Kernel::Allowed around_alloc = {"tcgen05.fence", 4,
-                                        "two pairs around allocation and release, which are "
-                                        "synchronous"};
+  const Allowed around_alloc = {"tcgen05.fence", 4,
+                                "two pairs around allocation and release, which are synchronous"};
   // After the wait for operands: the wait for a free accumulator and its fence follow before the
   // first MMA, because a scale block of this problem is a stage.
-  const Kernel::Allowed another_follows = {"tcgen05.fence", 1, "another one follows on every path"};
-  return {
-      {"sm90",          hopper,    {},          {}                                     },
-      {"sm90_few_rows", few_rows,  {},          {}                                     },
-      {"sm100",         blackwell, short_rings, {permit, around_alloc, another_follows}},
-      {"sm100_mx",      scaled,    short_rings, {permit, around_alloc}                 }
+  const Allowed another_follows = {"tcgen05.fence", 1, "another one follows on every path"};
+
+  // Before the end: the accumulator's commit, which the epilogue waits for, is issued after those
+  // of the stages by the same thread, and commits of a thread complete in order.
+  const Allowed last_commits = {"mbarrier.try_wait", 1, "a later commit has been waited for"};
+
+  GroupedCase contiguous;
+  contiguous.name = "contiguous";
+  contiguous.counts = {130, 0, 70, 60};
+  // Six tiles a CTA on the simulator's four SMs: the ring of four tiles begins again. And more
+  // blocks of k than that ring could hold back by itself.
+  contiguous.n = 384;
+  contiguous.k = 512;
+  contiguous.sides = GroupedCase::Sides::kRows;
+  GroupedCase masked = contiguous;
+  masked.layout = GroupLayout::kMasked;
+  masked.counts = {100, 20, 33, 128};
+  masked.m = 130;
+  GroupedCase few = contiguous;
+  few.counts = {5, 9, 0, 3, 17};
+  few.n = 256;
+  few.k = 768;
+  few.sides = GroupedCase::Sides::kSwapped;
+  GroupedCase tensor = contiguous;
+  tensor.n = 640;
+  tensor.k = 384;
+  // Enough columns that the buffers of the epilogue begin again within a tile.
+  PlanOverrides wide;
+  wide.stages = 3;
+  wide.tile_n = 128;
+  GroupedCase plain = tensor;
+  plain.a = plain.b = DType::kBF16;
+
+  const auto dense = [](const char* name, const GemmProblem& p, const PlanOverrides& overrides,
+                        std::vector<Allowed> allowed, size_t kernel = 0) {
+    return Subject{name, p.arch, [=] { return dense_run(p, overrides); }, std::move(allowed),
+                   kernel};
   };
+  const auto grouped = [](const char* name, const GroupedCase& c, Arch arch,
+                          const PlanOverrides& more, std::vector<Allowed> allowed) {
+    return Subject{name, arch, [=] { return grouped_run(c, arch, more); }, std::move(allowed)};
+  };
+  std::vector<Subject> all;
+  all.push_back(dense("sm90", hopper, {}, {}));
+  all.push_back(dense("sm90_few_rows", few_rows, {}, {}));
+  all.push_back(dense("sm100", blackwell, short_rings, {permit, around_alloc, another_follows}));
+  all.push_back(dense("sm100_mx", scaled, short_rings, {permit, around_alloc}));
+  all.push_back(dense("quantize_rows", quantized, {}, {}));
+  all.push_back(Subject{"draw_normal", Arch::kSm90a, draw_run});
+  all.push_back(grouped("sm90_contiguous", contiguous, Arch::kSm90a, {}, {}));
+  all.push_back(grouped("sm90_masked", masked, Arch::kSm90a, {}, {}));
+  all.push_back(grouped("sm90_swap_contiguous", few, Arch::kSm90a, {}, {}));
+  all.push_back(grouped("sm100_contiguous", tensor, Arch::kSm100a, wide,
+                        {permit, around_alloc, another_follows}));
+  all.push_back(
+      grouped("sm100_plain", plain, Arch::kSm100a, wide, {permit, around_alloc, last_commits}));
+  return all;
 }
 
-void PrintTo(const Kernel& kernel, std::ostream* out) {
-  *out << kernel.name;
-}
+class Mutation : public testing::TestWithParam<Subject> {};
 
-class Mutation : public testing::TestWithParam<Kernel> {};
-
-// OK: the kernel ran and its result is right.
-Status run(Device& device, const GemmPlan& plan, const KernelImage& image,
-           const BlockScaledStorage& storage, const std::vector<double>& reference) {
-  const GemmProblem& p = plan.problem;
-  JITGEMM_ASSIGN(std::unique_ptr<LoadedKernel> loaded,
-                 device.load(image, launch_geometry(plan, p.m, device.info().sm_count)));
-  const GemmOperation operation({p, {plan}},
-                                {std::shared_ptr<const LoadedKernel>(std::move(loaded))}, device);
-  JITGEMM_ASSIGN(const DeviceBuffer a, DeviceBuffer::copy_of(device, storage.a));
-  JITGEMM_ASSIGN(const DeviceBuffer b, DeviceBuffer::copy_of(device, storage.b));
-  JITGEMM_ASSIGN(const DeviceBuffer a_scales, DeviceBuffer::copy_of(device, storage.a_scales));
-  JITGEMM_ASSIGN(const DeviceBuffer b_scales, DeviceBuffer::copy_of(device, storage.b_scales));
-  const auto element = static_cast<size_t>(dtype_info(p.out_dtype).bytes);
-  JITGEMM_ASSIGN(const DeviceBuffer out,
-                 DeviceBuffer::create(device, static_cast<size_t>(p.m * p.n) * element, 0xff));
-  JITGEMM_ASSIGN(const DeviceBuffer workspace,
-                 DeviceBuffer::create(device, static_cast<size_t>(plan.workspace_bytes), 0xff));
-  JITGEMM_TRY(operation.launch({a.address(), b.address(), a_scales.address(), b_scales.address(),
-                                out.address(), p.m, workspace.address(), workspace.bytes()},
-                               nullptr));
-  JITGEMM_ASSIGN(const std::vector<std::byte> bytes, out.read());
-  const std::vector<double> found =
-      read_matrix(row_major_view(bytes.data(), p.out_dtype, p.m, p.n));
-  ErrorLimits limits;
-  limits.equal = true;
-  const Verdict verdict = judge(measure_errors(found, reference), limits);
-  return verdict.passed ? ok_status() : Status(StatusCode::kVerificationFailed, verdict.text);
+SimDeviceOptions device_options(uint64_t seed) {
+  SimDeviceOptions options;
+  options.seed = seed;
+  options.step_limit = 20'000'000;
+  return options;
 }
 
 TEST_P(Mutation, DeletedSynchronisationIsNoticed) {
-  const Kernel& kernel = GetParam();
+  const Subject& subject = GetParam();
   const auto context = *Context::create({});
-  const Result<GemmPlan> plan = plan_gemm(kernel.problem, kernel.request);
-  ASSERT_TRUE(plan) << plan.error().to_string();
-  const Result<BuiltKernel> built = context->builder().build(*plan, BuildMode::kCached);
-  ASSERT_TRUE(built) << built.error().to_string();
-  const BlockScaledTensors tensors =
-      *make_block_scaled_tensors(kernel.problem, InputKind::kSmallIntegers, 5);
-  const BlockScaledStorage storage = *lay_out(kernel.problem, tensors);
-  std::vector<double> reference = *reference_block_scaled_mm(tensors.views());
-  ASSERT_TRUE(round_values(reference, kernel.problem.out_dtype).ok());
+  const Result<Trial> run = subject.prepare();
+  ASSERT_TRUE(run) << run.error().to_string();
+  // A kernel is kept for its device, so each run has a device of its own, which outlives it.
+  std::vector<std::unique_ptr<MutatingDevice>> devices;
+  const auto device = [&](uint64_t seed) -> MutatingDevice& {
+    devices.push_back(std::make_unique<MutatingDevice>(subject.arch, device_options(seed)));
+    return *devices.back();
+  };
 
-  std::vector<std::unique_ptr<SimDevice>> devices;
+  MutatingDevice& first = device(0);
+  ASSERT_EQ((*run)(*context, first).to_string(), ok_status().to_string());
+  ASSERT_LT(subject.kernel, first.loaded().size());
+  const std::string ptx = first.loaded()[subject.kernel];
+  const auto run_mutant = [&](const std::string& mutant, uint64_t seed, bool predecessor) {
+    MutatingDevice& d = device(seed);
+    d.replace(ptx, mutant);
+    d.set_predecessor(predecessor);
+    return (*run)(*context, d);
+  };
+  const std::vector<Line> lines = deletable_lines(ptx);
   for (const uint64_t seed : {0, 1}) {
-    SimDeviceOptions options;
-    options.seed = seed;
-    options.step_limit = 20'000'000;
-    devices.push_back(std::make_unique<SimDevice>(kernel.problem.arch, options));
-    const Status whole = run(*devices.back(), *plan, *built->image, storage, reference);
-    ASSERT_TRUE(whole.ok()) << "the whole kernel fails under seed " << seed << ": "
-                            << whole.to_string();
+    for (const bool predecessor : {false, true}) {
+      if (lines.empty() && predecessor) continue;  // it does not say that it may be overtaking
+      ASSERT_EQ(run_mutant(ptx, seed, predecessor).to_string(), ok_status().to_string())
+          << "the whole kernel under seed " << seed;
+    }
   }
 
-  const std::string& ptx = built->image->ptx;
-  const std::vector<Line> lines = deletable_lines(ptx);
-  ASSERT_FALSE(lines.empty());
   size_t noticed = 0, not_executed = 0;
   std::string silent;
   std::map<std::string_view, size_t> silent_counts;
   for (const Line& line : lines) {
-    const auto runs_clean = [&](SimDevice& device, bool trap) {
-      KernelImage mutant = *built->image;
-      mutant.ptx = ptx.substr(0, line.begin) + replacement(ptx, line, trap) + ptx.substr(line.end);
-      return run(device, *plan, mutant, storage, reference).ok();
+    const auto runs_clean = [&](uint64_t seed, bool trap) {
+      const std::string mutant =
+          ptx.substr(0, line.begin) + replacement(ptx, line, trap) + ptx.substr(line.end);
+      return run_mutant(mutant, seed, line.what == kPredecessorWait).ok();
     };
-    const bool seen = std::any_of(devices.begin(), devices.end(),
-                                  [&](const auto& device) { return !runs_clean(*device, false); });
-    if (seen) {
+    if (!runs_clean(0, false) || !runs_clean(1, false)) {
       ++noticed;
-    } else if (runs_clean(*devices[0], true)) {
+    } else if (runs_clean(0, true)) {
       ++not_executed;
     } else {
       ++silent_counts[line.what];
@@ -221,23 +346,23 @@ TEST_P(Mutation, DeletedSynchronisationIsNoticed) {
     }
   }
   fmt::print("{}: {} deletions, {} noticed, {} of instructions that are not executed; silent:\n{}",
-             kernel.name, lines.size(), noticed, not_executed, silent);
+             subject.name, lines.size(), noticed, not_executed, silent);
   RecordProperty("noticed", static_cast<int>(noticed));
   RecordProperty("deletions", static_cast<int>(lines.size()));
   for (const auto& [what, count] : silent_counts) {
     size_t allowed = 0;
-    for (const Kernel::Allowed& a : kernel.allowed) {
+    for (const Allowed& a : subject.allowed) {
       if (a.what == what) allowed += a.count;
     }
     EXPECT_LE(count, allowed) << what << ": more deletions stay silent than the ISA allows";
   }
 }
 
-std::string kernel_name(const testing::TestParamInfo<Kernel>& kernel) {
-  return kernel.param.name;
+std::string subject_name(const testing::TestParamInfo<Subject>& subject) {
+  return subject.param.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Mutation, testing::ValuesIn(kernels()), kernel_name);
+INSTANTIATE_TEST_SUITE_P(Kernels, Mutation, testing::ValuesIn(subjects()), subject_name);
 
 }  // namespace
 }  // namespace jitgemm
