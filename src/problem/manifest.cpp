@@ -119,6 +119,7 @@ Status read_choice(const Fields& fields, std::string_view field, std::string_vie
 Status read_dtype(const Fields& fields, std::string_view field, std::string_view expected,
                   const std::vector<DType>& accepted, DType& target) {
   std::vector<std::pair<std::string_view, DType>> choices;
+  choices.reserve(accepted.size());
   for (const DType dtype : accepted) choices.emplace_back(dtype_info(dtype).name, dtype);
   return read_choice(fields, field, expected, choices, target);
 }

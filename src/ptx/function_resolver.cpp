@@ -16,10 +16,6 @@ namespace {
 
 constexpr size_t kMaxRegisters = size_t{1} << 20;
 
-Status error_at(SourcePosition position, std::string_view what) {
-  return invalid_argument(fmt::format("{}:{}: {}", position.line, position.column, what));
-}
-
 uint64_t round_up(uint64_t value, uint64_t align) {
   return (value + align - 1) / align * align;
 }
@@ -314,6 +310,10 @@ class FunctionResolver {
 };
 
 }  // namespace
+
+Status error_at(SourcePosition position, std::string_view what) {
+  return invalid_argument(fmt::format("{}:{}: {}", position.line, position.column, what));
+}
 
 const MnemonicCache::Entry& MnemonicCache::find(const std::vector<std::string_view>& words,
                                                 std::vector<std::string>& mnemonics) {

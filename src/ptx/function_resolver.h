@@ -42,6 +42,9 @@ struct FunctionContext {
   std::vector<UnsupportedPlace>& unsupported;
 };
 
+// INVALID_ARGUMENT, "line:column: what".
+Status error_at(SourcePosition position, std::string_view what);
+
 // A symbol from its declaration; initialisers are for the module resolver.
 Result<Symbol> make_symbol(const SyntaxVariable& variable, SymbolKind kind);
 

@@ -20,10 +20,6 @@ namespace {
 // Bytes of initialised data of a module: far above any kernel's tables.
 constexpr uint64_t kMaxDataBytes = uint64_t{256} << 20;
 
-Status error_at(SourcePosition position, std::string_view what) {
-  return invalid_argument(fmt::format("{}:{}: {}", position.line, position.column, what));
-}
-
 class ModuleResolver {
  public:
   ModuleResolver(const SyntaxModule& syntax, std::vector<UnsupportedPlace>& unsupported)
