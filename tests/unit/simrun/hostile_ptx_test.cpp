@@ -6,6 +6,7 @@
 #include "simrun_test_kernels.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include <array>
 

@@ -29,12 +29,20 @@ __device__ __noinline__ int sum_down(const int* above, int depth) {
 }
 
 __device__ __noinline__ int is_even(int n);
-__device__ __noinline__ int is_odd(int n) { return n == 0 ? 0 : is_even(n - 1); }
-__device__ __noinline__ int is_even(int n) { return n == 0 ? 1 : is_odd(n - 1); }
+__device__ __noinline__ int is_odd(int n) {
+  return n == 0 ? 0 : is_even(n - 1);
+}
+__device__ __noinline__ int is_even(int n) {
+  return n == 0 ? 1 : is_odd(n - 1);
+}
 
 using Unary = int (*)(int);
-__device__ __noinline__ int twice(int x) { return 2 * x; }
-__device__ __noinline__ int negate(int x) { return -x; }
+__device__ __noinline__ int twice(int x) {
+  return 2 * x;
+}
+__device__ __noinline__ int negate(int x) {
+  return -x;
+}
 __device__ Unary table[] = {twice, negate, is_even};
 
 extern "C" __global__ void calls(int* out, const int* in, int n) {
