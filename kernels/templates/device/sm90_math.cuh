@@ -271,8 +271,9 @@ __device__ __forceinline__ void multiply_tile(const Walk& walk, const TileOrigin
                      wgmma_descriptor(columns + step), i > 0);
           }
           wgmma_commit();
+          // Whatever has a latency is asked for while the tensor cores work; without this the
+          // compiler would put it, and its waits, between the products.
           __syncwarp();
-          // Whatever has a latency is asked for while the tensor cores work.
           float row_scale[2];
           consumer.load_row_scale(scales, wave, row_scale);
           if (wave == 0) {

@@ -268,8 +268,8 @@ struct ScaleSource {
   }
 };
 
-// The warp that feeds scales. It asks for a piece before it speaks for the stages of the one
-// before, a piece ahead of the tiles: small scattered reads take longer than tiles do.
+// The warp that copies scales. Where slots allow it asks for a quad before it speaks for the stages
+// of the one before: small scattered reads take longer than tiles do.
 struct ScaleFeed {
   const Shared& shared;
   int lane;
