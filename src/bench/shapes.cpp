@@ -55,7 +55,8 @@ std::vector<Shape> odd_shapes() {
 
 double fewest_bytes(const Shape& s, int out_bytes) {
   const auto blocks = [](int64_t extent) {
-    return static_cast<double>((extent + kBlock - 1) / kBlock);
+    const int64_t count = (extent + kBlock - 1) / kBlock;
+    return static_cast<double>(count);
   };
   const auto m = static_cast<double>(s.m);
   const auto n = static_cast<double>(s.n);

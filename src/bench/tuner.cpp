@@ -59,6 +59,7 @@ Result<TuneOutcome> tune_shape(GpuSession& session, const std::vector<OperationP
                   "tune: no candidate could be timed: " + outcome.coarse.contenders[0].not_timed);
   }
   std::vector<OperationPlan> plans;
+  plans.reserve(chosen.size());
   for (const size_t i : chosen) plans.push_back(ranked[i]);
   JITGEMM_ASSIGN(outcome.fine, run_shape(session, plans, nullptr, rested(options.fine_rounds)));
   const std::optional<size_t> best = winner(outcome.fine, options.advantage);

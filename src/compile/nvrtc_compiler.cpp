@@ -95,6 +95,7 @@ Result<KernelImage> NvrtcCompiler::compile(const KernelSource& source) const {
   }
   const std::vector<std::string> options = compile_options(source.target);
   std::vector<const char*> option_texts;
+  option_texts.reserve(options.size());
   for (const std::string& option : options) option_texts.push_back(option.c_str());
   result = api_.compile_program(program.handle, static_cast<int>(option_texts.size()),
                                 option_texts.data());

@@ -185,7 +185,8 @@ double estimate(const Choice& c, const Inputs& in) {
   const double parts = std::max(1.0, static_cast<double>(kTileK) / p.group_k);
   const int common = std::gcd(c.group_columns(), c.swap ? 1 : p.group_n);
   const bool scaled_columns = common % 8 != 0;
-  const double runs = scaled_columns ? c.group_columns() / 4.0 : c.group_columns() / common;
+  const int whole_runs = c.group_columns() / common;
+  const double runs = scaled_columns ? c.group_columns() / 4.0 : whole_runs;
   // A warpgroup multiplies, waits and promotes in turn; several of them fill the tensor cores.
   const double promote =
       !p.scaled() ? 0

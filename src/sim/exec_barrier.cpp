@@ -15,7 +15,6 @@ using ptx::Flag;
 using ptx::Instruction;
 using ptx::Opcode;
 using ptx::Operation;
-using ptx::Type;
 
 constexpr uint64_t kNoCount = ~uint64_t{0};
 

@@ -11,7 +11,6 @@ namespace jitgemm::sim {
 namespace {
 
 using ptx::Instruction;
-using ptx::kNoIndex;
 using ptx::Opcode;
 
 Step jump(Warp& w, uint32_t target) {

@@ -14,7 +14,6 @@ namespace {
 using ptx::Instruction;
 using ptx::Opcode;
 using ptx::Semantics;
-using ptx::Type;
 
 // Op::payload: space, element bytes, elements, sign extension, fence.
 constexpr uint64_t kSigned = 1u << 16, kFence = 1u << 17;

@@ -56,7 +56,7 @@ Step assemble(Warp& warp, const Op& op) {
     all.frame = -1;  // the whole warp is together: whatever was to meet has met
     all.parked = false;
     warp.frames.clear();
-    warp.splits.assign(1, std::move(all));
+    warp.splits.assign(1, all);
     warp.current = 0;
     return Step::kNext;
   }

@@ -381,14 +381,16 @@ void mma_accumulate(const MmaProblem& p, MmaNumerics numerics, MmaFamily family)
 
 void mma_accumulate_f64(int m, int n, int k, std::span<const double> a, std::span<const double> b,
                         std::span<double> d) {
+  const auto at = [](int row, int column, int columns) {
+    return static_cast<size_t>(row) * static_cast<size_t>(columns) + static_cast<size_t>(column);
+  };
   for (int row = 0; row < m; ++row) {
     for (int col = 0; col < n; ++col) {
-      double sum = d[static_cast<size_t>(row * n + col)];
+      double sum = d[at(row, col, n)];
       for (int i = 0; i < k; ++i) {
-        sum =
-            std::fma(a[static_cast<size_t>(row * k + i)], b[static_cast<size_t>(col * k + i)], sum);
+        sum = std::fma(a[at(row, i, k)], b[at(col, i, k)], sum);
       }
-      d[static_cast<size_t>(row * n + col)] = sum;
+      d[at(row, col, n)] = sum;
     }
   }
 }

@@ -75,6 +75,7 @@ void add_to(std::map<std::string, Counter>& counters, const std::string& name,
 
 std::vector<Counter> most_frequent_first(std::map<std::string, Counter>& counters) {
   std::vector<Counter> sorted;
+  sorted.reserve(counters.size());
   for (auto& [name, counter] : counters) sorted.push_back(std::move(counter));
   std::stable_sort(sorted.begin(), sorted.end(), [](const Counter& a, const Counter& b) {
     return a.instructions > b.instructions;

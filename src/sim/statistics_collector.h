@@ -36,6 +36,7 @@ class StatisticsCollector final : public Observer {
     uint32_t warp;
     uint32_t op;
     std::string_view what;  // a literal
+    // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the comparison with 0 for a pointer's
     auto operator<=>(const WaitKey&) const = default;
   };
 

@@ -242,6 +242,7 @@ Result<std::vector<FieldDescription>> parse_fields(const JsonCursor& json, const
     fields.push_back(std::move(field));
   }
   std::vector<const FieldDescription*> sorted;
+  sorted.reserve(fields.size());
   for (const FieldDescription& field : fields) sorted.push_back(&field);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto* a, const auto* b) { return a->at < b->at; });

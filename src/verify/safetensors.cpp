@@ -365,6 +365,7 @@ Status write_safetensors(const std::string& path, const std::vector<HostTensor>&
 Status write_safetensors(const std::string& path, const std::vector<TensorBytes>& tensors,
                          const std::map<std::string, std::string>& metadata) {
   std::vector<const TensorBytes*> order;
+  order.reserve(tensors.size());
   for (const TensorBytes& tensor : tensors) order.push_back(&tensor);
   // Wide elements first, so that every tensor is aligned to its own element.
   std::stable_sort(order.begin(), order.end(), [](const TensorBytes* a, const TensorBytes* b) {
