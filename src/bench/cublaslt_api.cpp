@@ -36,9 +36,8 @@ Result<CublasLtApi> CublasLtApi::open(const std::string& path) {
   CublasLtApi api;
   api.path = library->path();
   std::string missing;
-  const auto resolve = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library->find(name));
-    if (function == nullptr) missing += std::string(missing.empty() ? "" : ", ") + name;
+  const auto resolve = [&](auto& function, const char* symbol) {
+    library->resolve(function, symbol, missing);
   };
   resolve(api.create, "cublasLtCreate");
   resolve(api.destroy, "cublasLtDestroy");

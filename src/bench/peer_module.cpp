@@ -108,8 +108,7 @@ Status PeerModule::load_library(const std::string& path) {
   const char* (*module_name)() = nullptr;
   std::string missing;
   const auto resolve = [&](auto& function, const char* symbol) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library->find(symbol));
-    if (function == nullptr) missing += std::string(missing.empty() ? "" : ", ") + symbol;
+    library->resolve(function, symbol, missing);
   };
   resolve(version, "jitgemm_peer_version");
   resolve(module_name, "jitgemm_peer_name");

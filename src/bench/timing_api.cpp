@@ -11,9 +11,8 @@ Result<TimingApi> TimingApi::open(const std::string& driver_path) {
   JITGEMM_ASSIGN(const DynamicLibrary library, DynamicLibrary::open({driver_path}));
   TimingApi api;
   std::string missing;
-  const auto resolve = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
-    if (function == nullptr) missing += std::string(missing.empty() ? "" : ", ") + name;
+  const auto resolve = [&](auto& function, const char* symbol) {
+    library.resolve(function, symbol, missing);
   };
   resolve(api.stream_create, "cuStreamCreate");
   resolve(api.stream_destroy, "cuStreamDestroy_v2");

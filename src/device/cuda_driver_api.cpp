@@ -17,9 +17,8 @@ Result<CudaDriverApi> CudaDriverApi::open(const std::string& path) {
   CudaDriverApi api;
   api.path = library->path();
   std::string missing;
-  const auto resolve = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library->find(name));
-    if (function == nullptr) missing += std::string(missing.empty() ? "" : ", ") + name;
+  const auto resolve = [&](auto& function, const char* symbol) {
+    library->resolve(function, symbol, missing);
   };
   resolve(api.init, "cuInit");
   resolve(api.driver_version, "cuDriverGetVersion");

@@ -45,7 +45,6 @@ struct GemmParams {
   int32_t b_group_rows;
   int32_t out_group_rows;
   int32_t scale_maps;
-  int32_t unused;
 };
 
 static_assert(sizeof(EncodedTensorMap) == 128);

@@ -106,7 +106,8 @@ int64_t scale_slots(const Choice& c, const GemmProblem& p, bool ahead) {
   for (int rank = 0; rank < c.split; ++rank) {
     const int64_t begin = k_blocks * rank / c.split;
     const int64_t end = k_blocks * (rank + 1) / c.split;
-    for (int64_t start = begin; start < end; start = (start / quad_stages + 1) * quad_stages) {
+    const int64_t near_end = (end - c.stages) / quad_stages * quad_stages;
+    for (int64_t start = begin; start < end;) {
       int64_t whole = 0;
       int64_t held = 0;
       for (int64_t at = start;; ++whole) {
@@ -116,6 +117,7 @@ int64_t scale_slots(const Choice& c, const GemmProblem& p, bool ahead) {
         at = next < end ? next : begin;
       }
       most = std::max(most, whole);
+      start = std::max((start / quad_stages + 1) * quad_stages, near_end);
     }
   }
   return (ahead ? 3 : 2) + most;
@@ -123,12 +125,12 @@ int64_t scale_slots(const Choice& c, const GemmProblem& p, bool ahead) {
 
 // How scales reach shared memory. Maps are of rows of whole quads; those of groups would need the
 // groups' distances to be whole rows, so they are copied.
-Feed scale_feed(const Choice& c, const Inputs& in) {
+Feed scale_feed(const Inputs& in) {
   const GemmProblem& p = in.input.problem;
   const bool legal = p.scaled() && p.scale_dtype == DType::kF32 && !p.grouping.grouped() &&
                      p.a_scale_major == ScaleMajor::kRow && p.b_scale_major == ScaleMajor::kRow &&
                      p.a_scale_ld_or_dense() % 4 == 0 && p.b_scale_ld_or_dense() % 4 == 0 &&
-                     in.feed_a == Feed::kTma && in.feed_b == Feed::kTma && c.columns <= 256;
+                     in.feed_a == Feed::kTma && in.feed_b == Feed::kTma;
   return legal ? Feed::kTma : Feed::kCpAsync;
 }
 
@@ -141,7 +143,7 @@ int64_t shared_bytes(const Choice& c, const Inputs& in) {
                            : scale_bytes(groups_spanned(c.rows, c.swap ? p.group_n : 1)) +
                                  scale_bytes(groups_spanned(c.columns, c.swap ? 1 : p.group_n));
   return c.stages * (int64_t{c.rows + c.columns} * kTileK + 16) +
-         scale_slots(c, p, scale_feed(c, in) != Feed::kTma) * slot +
+         scale_slots(c, p, scale_feed(in) != Feed::kTma) * slot +
          (c.tma_store ? 4 * c.warpgroups() * kStoreBufferBytes : 0) +
          (p.grouping.grouped() ? kWorkRingBytes : 0);
 }
@@ -421,7 +423,7 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
                 kTileK, Swizzle::k128B};
   plan.b_map = {in.feed_b == Feed::kTma, plan.tile_n / (c.shares_columns() ? kShareCluster : 1),
                 kTileK, Swizzle::k128B};
-  if (scale_feed(c, in) == Feed::kTma) {
+  if (scale_feed(in) == Feed::kTma) {
     const int row_boxes = groups_spanned(c.rows, c.swap ? input.problem.group_n : 1);
     const int column_boxes = groups_spanned(c.columns, c.swap ? 1 : input.problem.group_n);
     plan.a_scale_map = {true, c.swap ? column_boxes : row_boxes, 4, Swizzle::kNone};
@@ -430,15 +432,15 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
   plan.out_map = {c.tma_store, 16, 64 / dtype_info(input.problem.out_dtype).bytes, Swizzle::k64B};
   plan.shared_bytes = static_cast<int32_t>(shared_bytes(c, in));
   plan.extra_fields = {
-      {"kSwap",             c.swap ? 1 : 0               },
-      {"kWarpgroupRows",    c.warpgroup_rows             },
-      {"kWarpgroupColumns", c.warpgroup_columns          },
+      {"kSwap",             c.swap ? 1 : 0                  },
+      {"kWarpgroupRows",    c.warpgroup_rows                },
+      {"kWarpgroupColumns", c.warpgroup_columns             },
       {"kShare",            c.shares_columns() ? 1
                  : c.shares_rows()  ? 2
-                                    : 0  },
-      {"kScaleFeed",        static_cast<int>(scale_feed(c, in))},
-      {"kWalkColumns",                   walk_columns(c,                                   in)},
-      {"kStoreVector",                aligned_output_rows(input.problem) ? 1 : 0          },
+                                    : 0     },
+      {"kScaleFeed",        static_cast<int>(scale_feed(in))},
+      {"kWalkColumns",      walk_columns(c,                   in)},
+      {"kStoreVector",                   aligned_output_rows(input.problem) ? 1 : 0                                     },
   };
   add_reasons(plan, c, in);
   return plan;

@@ -17,6 +17,12 @@ class DynamicLibrary {
 
   // Null if the library has no such symbol.
   void* find(const char* symbol) const;
+  // The same as a function pointer; the names of symbols that are not there gather in `missing`.
+  template <class Function>
+  void resolve(Function& function, const char* symbol, std::string& missing) const {
+    function = reinterpret_cast<Function>(find(symbol));
+    if (function == nullptr) missing += std::string(missing.empty() ? "" : ", ") + symbol;
+  }
   // The file that the loader chose, as an absolute path where it says so.
   const std::string& path() const { return path_; }
 

@@ -42,7 +42,6 @@ struct GemmParams {
   int b_group_rows;
   int out_group_rows;
   int scale_maps;  // whether a_scale_map and b_scale_map are there
-  int unused;
 };
 
 static_assert(sizeof(TensorMap) == 128, "PTX ISA fixes the size of a tensor map");

@@ -36,7 +36,10 @@ constexpr int scale_slots(int k_blocks, int splits, int stages, int quad_stages,
   for (int rank = 0; rank < splits; ++rank) {
     const int begin = k_blocks * rank / splits;
     const int end = k_blocks * (rank + 1) / splits;
-    for (int start = begin; start < end; start = (start / quad_stages + 1) * quad_stages) {
+    // From the tile's first quad, and from those that reach to its end or past it: all others are
+    // like each other.
+    const int near_end = (end - stages) / quad_stages * quad_stages;
+    for (int start = begin; start < end;) {
       int whole = 0;
       int held = 0;
       int at = start;
@@ -49,6 +52,8 @@ constexpr int scale_slots(int k_blocks, int splits, int stages, int quad_stages,
         at = next < end ? next : begin;
       }
       most = whole > most ? whole : most;
+      const int following = (start / quad_stages + 1) * quad_stages;
+      start = following > near_end ? following : near_end;
     }
   }
   return 2 + ahead + most;

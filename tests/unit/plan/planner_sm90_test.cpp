@@ -102,6 +102,18 @@ TEST(PlannerSm90, FewRowsSwapOperandsAndFitTheTileToThem) {
   }
 }
 
+TEST(PlannerSm90, ManyScaleBlocksNeedNoMoreSlotsThanSome) {
+  // Nor more work to reckon them, here or by the kernel's compiler.
+  PlanOverrides same;
+  same.tile_m = 64;
+  same.tile_n = 32;
+  same.split_k = 1;
+  const GemmPlan some = plan_of(problem(128, 128, int64_t{1} << 14), same);
+  const GemmPlan many = plan_of(problem(128, 128, int64_t{1} << 30), same);
+  EXPECT_EQ(some.shared_bytes, many.shared_bytes);
+  EXPECT_EQ(some.stages, many.stages);
+}
+
 TEST(PlannerSm90, KIsSplitWhereTilesLeaveSmsIdle) {
   const GemmPlan plan = plan_of(problem(1, 512, 16384));
   EXPECT_GT(plan.split_k, 1);
