@@ -35,13 +35,16 @@ def merge(documents):
     for document in sorted(documents, key=lambda d: d["date"]):
         for shape in document["shapes"]:
             shape = dict(shape, date=document["date"], commit=document["commit"])
-            shapes[(shape["m"], shape["n"], shape["k"], shape["out_dtype"])] = shape
+            groups = tuple(shape.get("groups", {}).items())
+            shapes[(groups, shape["m"], shape["n"], shape["k"], shape["out_dtype"])] = shape
         ceilings.update({c["name"]: c for c in document["ceilings"]})
     last = max(documents, key=lambda d: d["date"])
     return dict(last, shapes=list(shapes.values()), ceilings=list(ceilings.values()))
 
 
 def family(shape):
+    if "groups" in shape:
+        return shape["groups"]["kind"]
     if shape["n"] == shape["k"] and shape["m"] in SEED_M.get(shape["n"], ()):
         return "seed"
     if (shape["n"], shape["k"]) in DECODE_WEIGHTS and shape["m"] <= 128:
@@ -52,6 +55,8 @@ def family(shape):
 def shapes_of(result, wanted_family, out_dtype):
     """In the order of the weights, then of m."""
     chosen = [s for s in result["shapes"] if s["out_dtype"] == out_dtype and family(s) == wanted_family]
+    if wanted_family in ("contiguous", "masked"):
+        return chosen  # as the suite has them
     order = {nk: i for i, nk in enumerate(DECODE_WEIGHTS)}
     return sorted(chosen, key=lambda s: (order.get((s["n"], s["k"]), 0), s["n"], s["k"], s["m"]))
 
@@ -65,6 +70,12 @@ def time_us(contender, regime):
 def ours(shape):
     """The planner's own choice: the first of our contenders."""
     return next((c for c in shape["contenders"] if c["name"] == "jitgemm"), None)
+
+
+def ours_as(shape, form, layout):
+    """Of groups: the planner's choice for that form of rows, told by that layout."""
+    return next((c for c in shape["contenders"]
+                 if c["name"] == "jitgemm" and c["form"] == form and c["layout"] == layout), None)
 
 
 def best_of_ours(shape, regime="rested"):
@@ -95,6 +106,20 @@ def derived_ratio(shape, regime, recorded):
         if same and here:
             return here / (row["deepgemm_us"] / row["cublaslt_block_us"])
     return None
+
+
+def recorded_groups(shape, regime, recorded):
+    """The recorded row of the same groups, or None."""
+    wanted = dict(shape["groups"], n=shape["n"], k=shape["k"], out_dtype=shape["out_dtype"], regime=regime)
+    return next((row for row in recorded["grouped"] if all(row[key] == value for key, value in wanted.items())), None)
+
+
+def derived_group_ratio(shape, regime, recorded):
+    """(ours / loop of cuBLASLt, this run) / (peer / loop, recorded); None without all four."""
+    here, row = ratio(shape, "cublaslt_loop", regime), recorded_groups(shape, regime, recorded)
+    if not here or not row or "cublaslt_loop_us" not in row:
+        return None
+    return here / (row["deepgemm_us"] / row["cublaslt_loop_us"])
 
 
 def geometric_mean(values):

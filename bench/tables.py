@@ -95,6 +95,45 @@ def dense_table(result, shapes, regime, recorded):
     return text + "\n\n" + table(header, rows)
 
 
+def grouped_table(result, shapes, kind, regime, recorded):
+    """Ours in each form beside the peers of the same run, which get padded copies."""
+    contiguous = kind == "contiguous"
+    external = sorted({c["name"] for s in shapes for c in results.peers(s) if c["name"] != "cublaslt_loop"})
+    header = ["groups", "rows"] + ([] if contiguous else ["mean", "in use"]) + ["n", "k", "ours us"]
+    header += ["by pointers us", "padded us"] if contiguous else []
+    header += ["TFLOP/s", "GB/s", "of ceiling", "loop us", *[f"{name} us" for name in external], "ours / loop"]
+    header += [f"ours / {name}" for name in external]
+    header += ["ours / DeepGEMM, derived" if contiguous else "DeepGEMM us, other run", "error"]
+    rows = []
+    for shape in shapes:
+        groups, mine = shape["groups"], results.ours(shape)
+        time, floor = results.time_us(mine, regime), results.floor_us(shape, result, regime)
+        row = [str(groups["count"]), str(groups["rows"])]
+        row += [] if contiguous else [str(groups["mean"]), str(shape["m"])]
+        row += [str(shape["n"]), str(shape["k"]), microseconds(time) + (label(mine) if mine and time else "")]
+        if contiguous:
+            for form, layout in (("tight", "row_pointers"), ("padded", "row_indices")):
+                row.append(microseconds(results.time_us(results.ours_as(shape, form, layout), regime)))
+        row += [number(mine[regime][rate], 0) if time else "-" for rate in ("tflops", "gb_s")]
+        row.append(number(floor / time if floor and time else None))
+        row += [microseconds(results.time_us(results.contender(shape, name), regime))
+                for name in ("cublaslt_loop", *external)]
+        row += [number(results.ratio(shape, name, regime)) for name in ("cublaslt_loop", *external)]
+        if contiguous:
+            row.append(number(results.derived_group_ratio(shape, regime, recorded)))
+        else:
+            there = results.recorded_groups(shape, regime, recorded)
+            row.append(f"{there['deepgemm_us']:.1f} ({there['rows_in_use']} in use)" if there else "-")
+        rows.append([*row, error_of(mine)])
+    means = ", ".join(f"{name} {number(results.geometric_mean(results.ratio(s, name, regime) for s in shapes))}"
+                      for name in ("cublaslt_loop", *external))
+    text = f"{source_line(result, shapes)} Geometric means of our time over the peer's: {means}"
+    if contiguous:
+        derived = results.geometric_mean(results.derived_group_ratio(s, regime, recorded) for s in shapes)
+        text += f", DeepGEMM (derived) {number(derived)}"
+    return text + ".\n\n" + table(header, rows)
+
+
 def ceilings_table(result):
     rows = [[c["name"], c["unit"], number(c["rested"], 0), number(c["sustained"], 0)] for c in result["ceilings"]]
     return f"{result['device']}, {result['date'][:10]}.\n\n" + table(["what", "unit", "rested", "sustained"], rows, 2)
@@ -139,7 +178,13 @@ def all_tables(result, jit, recorded):
                 timed = [s for s in shapes if any(results.time_us(c, regime) for c in s["contenders"])]
                 if timed:
                     tables[f"{family}_{out_dtype.lower()}_{regime}"] = dense_table(result, timed, regime, recorded)
-    policies = policies_table(result["shapes"])
+    for kind in ("contiguous", "masked"):
+        shapes = results.shapes_of(result, kind, "BF16")
+        for regime in ("rested", "sustained"):
+            timed = [s for s in shapes if any(results.time_us(c, regime) for c in s["contenders"])]
+            if timed:
+                tables[f"{kind}_{regime}"] = grouped_table(result, timed, kind, regime, recorded)
+    policies = policies_table([s for s in result["shapes"] if "groups" not in s])
     if policies:
         tables["policies"] = policies
     return tables

@@ -3,7 +3,8 @@
 // command line names, all behind one interface.
 #pragma once
 
-#include "bench/operands.h"
+#include "bench/grouped_shapes.h"
+#include "bench/workbench.h"
 #include "support/result.h"
 
 #include <memory>
@@ -26,6 +27,9 @@ struct ContenderInfo {
   Product product = Product::kBlockScaled;
   // Relative L2 error that a right result stays below.
   double error_limit = 0;
+  // Of grouped products: the form that is read and written, and how ours is told whose rows are.
+  GroupedForm form = GroupedForm::kTight;
+  std::string layout;
 };
 
 class Contender {

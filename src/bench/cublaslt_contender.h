@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuBLASLt's products as contenders: block-scaled FP8 (1 x 128, 128 x 128), tensor-wise FP8, and
-// bf16 for the ceiling. A library without an entry for a shape answers UNSUPPORTED.
+// bf16 for the ceiling; of groups a loop. A library without an entry for a shape answers
+// UNSUPPORTED.
 #pragma once
 
 #include "bench/contender.h"
 #include "bench/cublaslt_api.h"
+#include "bench/grouped_operands.h"
+#include "bench/operands.h"
 
 #include <memory>
 #include <string>
@@ -14,7 +17,7 @@ namespace jitgemm::bench {
 // The library and what its calls share.
 class CublasLt {
  public:
-  static Result<std::unique_ptr<CublasLt>> create(GpuSession& session, const std::string& path);
+  static Result<std::unique_ptr<CublasLt>> create(Workbench& bench, const std::string& path);
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
   CublasLt& operator=(const CublasLt&) = delete;
@@ -40,5 +43,8 @@ enum class CublasLtKind { kBlock, kTensorwise, kTensorwiseSlow, kBF16 };
 Result<std::unique_ptr<Contender>> make_cublaslt_contender(CublasLt& library, CublasLtKind kind,
                                                            const GemmProblem& problem,
                                                            const Operands& operands);
+// A block-scaled product for each group that has rows.
+Result<std::unique_ptr<Contender>> make_cublaslt_loop(CublasLt& library, DType out_dtype,
+                                                      const GroupedOperands& operands);
 
 }  // namespace jitgemm::bench

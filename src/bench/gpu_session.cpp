@@ -21,31 +21,6 @@ double microseconds_since(Clock::time_point start) {
 
 }  // namespace
 
-Result<DeviceMemory> DeviceMemory::create(GpuSession& session, size_t bytes) {
-  DeviceMemory memory;
-  JITGEMM_ASSIGN(memory.address_, session.device().allocate(bytes));
-  memory.device_ = &session.device();
-  memory.bytes_ = bytes;
-  return memory;
-}
-
-DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
-    : device_(std::exchange(other.device_, nullptr)),
-      address_(other.address_),
-      bytes_(other.bytes_) {}
-
-DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
-  std::swap(device_, other.device_);
-  std::swap(address_, other.address_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-DeviceMemory::~DeviceMemory() {
-  // What cannot be freed is lost with the process; a destructor has nobody to tell.
-  if (device_ != nullptr) static_cast<void>(device_->free(address_));
-}
-
 Result<std::unique_ptr<GpuSession>> GpuSession::create(Context& context, Device& device) {
   auto* gpu = dynamic_cast<CudaDevice*>(&device);
   if (gpu == nullptr) {

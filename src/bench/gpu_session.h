@@ -4,12 +4,11 @@
 // of products.
 #pragma once
 
-#include "bench/gpu_kernels.h"
 #include "bench/nvml.h"
 #include "bench/regimes.h"
 #include "bench/timing_api.h"
+#include "bench/workbench.h"
 #include "device/cuda_device.h"
-#include "runtime/context.h"
 
 #include <functional>
 #include <memory>
@@ -17,26 +16,6 @@
 #include <string>
 
 namespace jitgemm::bench {
-
-class GpuSession;
-
-// Device memory, freed with its scope.
-class DeviceMemory {
- public:
-  static Result<DeviceMemory> create(GpuSession& session, size_t bytes);
-  DeviceMemory() = default;
-  DeviceMemory(DeviceMemory&& other) noexcept;
-  DeviceMemory& operator=(DeviceMemory&& other) noexcept;
-  ~DeviceMemory();
-
-  uint64_t address() const { return address_; }
-  size_t bytes() const { return bytes_; }
-
- private:
-  Device* device_ = nullptr;
-  uint64_t address_ = 0;
-  size_t bytes_ = 0;
-};
 
 // A captured sequence of launches.
 class Graph {
@@ -57,19 +36,19 @@ class Graph {
   CuGraphExec exec_;
 };
 
-class GpuSession {
+class GpuSession final : public Workbench {
  public:
   // UNSUPPORTED for a device that is no GPU.
   static Result<std::unique_ptr<GpuSession>> create(Context& context, Device& device);
-  ~GpuSession();
+  ~GpuSession() override;
   GpuSession(const GpuSession&) = delete;
   GpuSession& operator=(const GpuSession&) = delete;
 
-  Context& context() { return context_; }
-  CudaDevice& device() { return device_; }
-  CuStream stream() const { return stream_; }
+  Context& context() override { return context_; }
+  CudaDevice& device() override { return device_; }
+  CuStream stream() const override { return stream_; }
   const TimingApi& timing() const { return timing_; }
-  const GpuKernels& kernels() const { return *kernels_; }
+  const GpuKernels& kernels() const override { return *kernels_; }
   const std::string& pci_bus_id() const { return pci_bus_id_; }
   // Zeros where NVML is not there.
   DeviceState read_state() const;
@@ -78,8 +57,8 @@ class GpuSession {
   Status check(CuResult result, const char* what) const {
     return device_.api().check(result, what);
   }
-  Status fill(uint64_t address, uint8_t byte, size_t bytes);
-  Status synchronize();
+  Status fill(uint64_t address, uint8_t byte, size_t bytes) override;
+  Status synchronize() override;
   Result<Graph> capture(const std::function<Status(CuStream)>& launches);
 
   // Microseconds of `work`, behind a flush of L2 and a spin; repeated where the host took longer to

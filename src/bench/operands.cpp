@@ -4,8 +4,6 @@
 namespace jitgemm::bench {
 namespace {
 
-constexpr uint64_t kAlignment = 1024;
-
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
@@ -29,7 +27,7 @@ double operand_bytes(const Shape& shape) {
   return fewest_bytes(shape, 0);
 }
 
-Result<Operands> Operands::draw(GpuSession& session, const GemmProblem& problem, int sets) {
+Result<Operands> Operands::draw(Workbench& bench, const GemmProblem& problem, int sets) {
   const GemmProblem& p = problem;
   Operands operands;
   operands.layout_ = operand_layout({p.m, p.n, p.k});
@@ -40,7 +38,7 @@ Result<Operands> Operands::draw(GpuSession& session, const GemmProblem& problem,
   uint64_t bytes = 0;
   const auto place = [&](uint64_t size) {
     const uint64_t offset = bytes;
-    bytes += (size + kAlignment - 1) / kAlignment * kAlignment;
+    bytes += (size + kOperandAlignment - 1) / kOperandAlignment * kOperandAlignment;
     return offset;
   };
   for (int i = 0; i < sets; ++i) {
@@ -54,16 +52,16 @@ Result<Operands> Operands::draw(GpuSession& session, const GemmProblem& problem,
     set.b_scales_padded = place(static_cast<uint64_t>(4 * n_blocks * layout.padded_k_blocks));
     operands.sets_.push_back(set);
   }
-  JITGEMM_ASSIGN(operands.memory_, DeviceMemory::create(session, bytes));
+  JITGEMM_ASSIGN(operands.memory_, DeviceMemory::create(bench, bytes));
   const uint64_t base = operands.memory_.address();
-  const GpuKernels& kernels = session.kernels();
+  const GpuKernels& kernels = bench.kernels();
   for (int i = 0; i < sets; ++i) {
     OperandSet& set = operands.sets_[static_cast<size_t>(i)];
     for (uint64_t* address : {&set.a, &set.b, &set.a_scales, &set.b_scales, &set.out,
                               &set.a_scales_column_major, &set.b_scales_padded}) {
       *address += base;
     }
-    CuStream stream = session.stream();
+    CuStream stream = bench.stream();
     JITGEMM_TRY(kernels.draw_codes(set.a, layout.padded_m, p.k, seed_of(i, 0), stream));
     JITGEMM_TRY(kernels.draw_codes(set.b, p.n, p.k, seed_of(i, 1), stream));
     const int64_t blocks = layout.k_blocks;
@@ -76,12 +74,12 @@ Result<Operands> Operands::draw(GpuSession& session, const GemmProblem& problem,
                                     stream));
     JITGEMM_TRY(
         kernels.draw_scales(set.b_scales, {n_blocks, blocks, blocks, 1}, seed_of(i, 3), stream));
-    JITGEMM_TRY(session.fill(set.b_scales_padded, 0,
-                             static_cast<size_t>(4 * n_blocks * layout.padded_k_blocks)));
+    JITGEMM_TRY(bench.fill(set.b_scales_padded, 0,
+                           static_cast<size_t>(4 * n_blocks * layout.padded_k_blocks)));
     JITGEMM_TRY(kernels.draw_scales(
         set.b_scales_padded, {n_blocks, blocks, layout.padded_k_blocks, 1}, seed_of(i, 3), stream));
   }
-  JITGEMM_TRY(session.synchronize());
+  JITGEMM_TRY(bench.synchronize());
   return operands;
 }
 

@@ -3,8 +3,8 @@
 // every layout that a contender wants, so that no contender converts anything while it is timed.
 #pragma once
 
-#include "bench/gpu_session.h"
 #include "bench/shapes.h"
+#include "bench/workbench.h"
 #include "problem/gemm_problem.h"
 
 #include <cstdint>
@@ -36,7 +36,7 @@ double operand_bytes(const Shape& shape);
 class Operands {
  public:
   // Of an FP8 block-scaled problem, 1 x 128 and 128 x 128.
-  static Result<Operands> draw(GpuSession& session, const GemmProblem& problem, int sets);
+  static Result<Operands> draw(Workbench& bench, const GemmProblem& problem, int sets);
 
   const std::vector<OperandSet>& sets() const { return sets_; }
   const OperandLayout& layout() const { return layout_; }

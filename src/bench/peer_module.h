@@ -5,6 +5,8 @@
 #pragma once
 
 #include "bench/contender.h"
+#include "bench/grouped_operands.h"
+#include "bench/operands.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +19,11 @@ namespace jitgemm::bench {
 // The functions of a module, mirrored from the header; a Python file fills in the same.
 struct PeerFunctions {
   struct Problem;
+  struct GroupedProblem;
   int32_t (*open)(const Problem* problem, void** peer, char* error, size_t error_bytes) = nullptr;
+  // May be null: a module that knows no groups.
+  int32_t (*open_grouped)(const GroupedProblem* problem, void** peer, char* error,
+                          size_t error_bytes) = nullptr;
   int32_t (*launch)(void* peer, int32_t set, void* stream, char* error,
                     size_t error_bytes) = nullptr;
   void (*close)(void* peer) = nullptr;
@@ -45,5 +51,7 @@ class PeerModule {
 Result<std::unique_ptr<Contender>> make_module_contender(const PeerModule& module,
                                                          const GemmProblem& problem,
                                                          const Operands& operands);
+Result<std::unique_ptr<Contender>> make_module_contender(const PeerModule& module, DType out_dtype,
+                                                         const GroupedOperands& operands);
 
 }  // namespace jitgemm::bench

@@ -33,8 +33,18 @@ def _jitgemm_load(path, answer):
             "m", "n", "k", "padded_m", "k_blocks", "padded_k_blocks", "n_blocks")]
         _fields_ += [("out_bytes", ctypes.c_int32), ("set_count", ctypes.c_int32),
                      ("sets", ctypes.POINTER(Set))]
+    class GroupedSet(ctypes.Structure):
+        _fields_ = [(n, ctypes.c_uint64) for n in (
+            "a", "b", "a_scales", "b_scales", "a_scales_column_major", "out")]
+    class GroupedProblem(ctypes.Structure):
+        _fields_ = [(n, ctypes.c_int64) for n in (
+            "groups", "rows", "n", "k", "matrices", "scale_rows", "k_blocks", "n_blocks",
+            "expected_rows")]
+        _fields_ += [(n, ctypes.c_int32) for n in ("layout", "out_bytes", "set_count", "reserved")]
+        _fields_ += [("group_rows", ctypes.c_uint64), ("counts", ctypes.POINTER(ctypes.c_int64)),
+                     ("sets", ctypes.POINTER(GroupedSet))]
     class Answer(ctypes.Structure):
-        _fields_ = [("open", ctypes.c_void_p), ("launch", ctypes.c_void_p),
+        _fields_ = [("open", ctypes.c_void_p), ("open_grouped", ctypes.c_void_p), ("launch", ctypes.c_void_p),
                     ("close", ctypes.c_void_p), ("name", ctypes.c_char * 64),
                     ("error", ctypes.c_char * 1024)]
     answer = Answer.from_address(answer)
@@ -49,19 +59,28 @@ def _jitgemm_load(path, answer):
             ctypes.memmove(error, text, len(text))
             return 1
 
+    def plain(structure, leave_out=()):
+        names = [f[0] for f in structure._fields_ if f[0] not in leave_out]
+        return types.SimpleNamespace(**{n: getattr(structure, n) for n in names})
+
+    def opened(function, p, peer):
+        given = plain(p, ("sets", "counts", "reserved"))
+        given.sets = [plain(p.sets[i]) for i in range(p.set_count)]
+        if hasattr(p, "counts"):
+            given.counts = p.counts[:p.groups]
+        handle = max(peers, default=0) + 1
+        peers[handle] = function(given)
+        peer[0] = handle
+
     @ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(Problem), ctypes.POINTER(ctypes.c_void_p),
                       ctypes.c_void_p, ctypes.c_size_t)
     def open_peer(problem, peer, error, size):
-        def work():
-            p = problem.contents
-            names = [f[0] for f in Problem._fields_ if f[0] != "sets"]
-            given = types.SimpleNamespace(**{n: getattr(p, n) for n in names})
-            given.sets = [types.SimpleNamespace(**{f[0]: getattr(p.sets[i], f[0]) for f in Set._fields_})
-                          for i in range(p.set_count)]
-            handle = max(peers, default=0) + 1
-            peers[handle] = module.open(given)
-            peer[0] = handle
-        return guarded(error, size, work)
+        return guarded(error, size, lambda: opened(module.open, problem.contents, peer))
+
+    @ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(GroupedProblem),
+                      ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_size_t)
+    def open_grouped(problem, peer, error, size):
+        return guarded(error, size, lambda: opened(module.open_grouped, problem.contents, peer))
 
     @ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p,
                       ctypes.c_void_p, ctypes.c_size_t)
@@ -81,7 +100,9 @@ def _jitgemm_load(path, answer):
         for function in (module.open, module.launch):
             if not callable(function):
                 raise TypeError("open and launch must be functions")
-        _jitgemm_kept.append((module, open_peer, launch, close))
+        if callable(getattr(module, "open_grouped", None)):
+            answer.open_grouped = ctypes.cast(open_grouped, ctypes.c_void_p).value
+        _jitgemm_kept.append((module, open_peer, open_grouped, launch, close))
         answer.open, answer.launch, answer.close = (
             ctypes.cast(f, ctypes.c_void_p).value for f in (open_peer, launch, close))
 

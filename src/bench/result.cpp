@@ -20,13 +20,19 @@ Json rates(const Shape& shape, double bytes, double call_us) {
   };
 }
 
-Json contender_json(const ContenderResult& c, const Shape& shape, double bytes) {
+Json contender_json(const ContenderResult& c, const ShapeResult& s) {
+  const Shape& shape = s.shape;
+  const double bytes = s.fewest_bytes;
   Json json = {
       {"name",    c.info.name                 },
       {"variant", c.info.variant              },
       {"source",  c.info.source               },
       {"product", product_name(c.info.product)}
   };
+  if (s.groups) {
+    json["form"] = grouped_form_name(c.info.form);
+    if (!c.info.layout.empty()) json["layout"] = c.info.layout;
+  }
   if (c.estimate_us > 0) json["estimate_us"] = c.estimate_us;
   if (!c.not_timed.empty()) json["not_timed"] = c.not_timed;
   if (c.check) {
@@ -75,22 +81,30 @@ std::string to_json(const BenchResult& r) {
   }
   Json shapes = Json::array();
   for (const ShapeResult& s : r.shapes) {
-    const double bytes = fewest_bytes(s.shape, s.out_dtype == "F32" ? 4 : 2);
     Json contenders = Json::array();
     for (const ContenderResult& c : s.contenders) {
-      contenders.push_back(contender_json(c, s.shape, bytes));
+      contenders.push_back(contender_json(c, s));
     }
-    shapes.push_back({
-        {"m",            s.shape.m    },
-        {"n",            s.shape.n    },
-        {"k",            s.shape.k    },
-        {"out_dtype",    s.out_dtype  },
-        {"fewest_bytes", bytes        },
-        {"sets",         s.sets       },
-        {"single_call",  s.single_call},
-        {"setup_s",      s.setup_s    },
-        {"contenders",   contenders   }
-    });
+    Json shape = {
+        {"m",            s.shape.m     },
+        {"n",            s.shape.n     },
+        {"k",            s.shape.k     },
+        {"out_dtype",    s.out_dtype   },
+        {"fewest_bytes", s.fewest_bytes},
+        {"sets",         s.sets        },
+        {"single_call",  s.single_call },
+        {"setup_s",      s.setup_s     },
+        {"contenders",   contenders    }
+    };
+    if (s.groups) {
+      shape["groups"] = {
+          {"kind",  s.groups->masked() ? "masked" : "contiguous"        },
+          {"count", s.groups->groups                                    },
+          {"rows",  s.groups->rows                                      },
+          {"mean",  s.groups->masked() ? s.groups->mean : s.groups->rows}
+      };
+    }
+    shapes.push_back(std::move(shape));
   }
   const Json document = {
       {"schema",         1               },

@@ -4,8 +4,9 @@
 #pragma once
 
 #include "bench/contender.h"
+#include "bench/contender_check.h"
+#include "bench/grouped_shapes.h"
 #include "bench/regimes.h"
-#include "bench/sampled_check.h"
 #include "bench/shapes.h"
 #include "bench/statistics.h"
 
@@ -32,8 +33,10 @@ struct ContenderResult {
 };
 
 struct ShapeResult {
-  Shape shape;
+  Shape shape;  // of groups: all rows in use
+  std::optional<GroupedShape> groups;
   std::string out_dtype;
+  double fewest_bytes = 0;
   int sets = 1;  // of operands that a graph rotates over; 1 with single_call
   bool single_call = false;
   double setup_s = 0;

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/sampled_check.h"
 
-#include "verify/compare.h"
-#include "verify/random.h"
 #include "verify/reference.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <set>
 
 namespace jitgemm::bench {
 namespace {
@@ -18,24 +13,10 @@ constexpr int64_t kSampledColumns = 512;
 
 }  // namespace
 
-std::vector<int64_t> sample_lines(int64_t extent, int64_t wanted, uint64_t seed) {
-  if (extent <= wanted) return all_indices(extent);
-  std::set<int64_t> lines;
-  for (int64_t i = 0; i < wanted / 4; ++i) {
-    lines.insert(i);
-    lines.insert(extent - 1 - i);
-  }
-  for (uint32_t i = 0; static_cast<int64_t>(lines.size()) < wanted; ++i) {
-    const auto word = philox4x32({i, 0, 0xbe9c, 0}, {static_cast<uint32_t>(seed), 0})[0];
-    lines.insert(static_cast<int64_t>(static_cast<uint64_t>(word) % static_cast<uint64_t>(extent)));
-  }
-  return {lines.begin(), lines.end()};
-}
-
-Result<SampledCheck> SampledCheck::create(GpuSession& session, const GemmProblem& problem,
+Result<SampledCheck> SampledCheck::create(Workbench& bench, const GemmProblem& problem,
                                           const Operands& operands) {
-  SampledCheck check(session, problem, operands);
-  JITGEMM_ASSIGN(check.counter_, DeviceMemory::create(session, sizeof(uint64_t)));
+  SampledCheck check(bench, problem, operands);
+  JITGEMM_ASSIGN(check.counter_, DeviceMemory::create(bench, sizeof(uint64_t)));
   JITGEMM_TRY(check.read_sample());
   return check;
 }
@@ -43,7 +24,7 @@ Result<SampledCheck> SampledCheck::create(GpuSession& session, const GemmProblem
 Status SampledCheck::read_sample() {
   const GemmProblem& p = problem_;
   const OperandSet& set = operands_.sets()[0];
-  Device& device = session_.device();
+  Device& device = bench_.device();
   rows_ = sample_lines(p.m, kSampledRows, 1);
   columns_ = sample_lines(p.n, kSampledColumns, 2);
   const auto k = static_cast<size_t>(p.k);
@@ -106,15 +87,15 @@ Result<const std::vector<double>*> SampledCheck::reference(Product product) {
 Result<CheckResult> SampledCheck::run(Contender& contender) {
   const GemmProblem& p = problem_;
   const OperandSet& set = operands_.sets()[0];
-  Device& device = session_.device();
-  CuStream stream = session_.stream();
-  JITGEMM_TRY(session_.fill(set.out, 0xff, operands_.out_bytes()));
-  JITGEMM_TRY(session_.fill(counter_.address(), 0, sizeof(uint64_t)));
+  Device& device = bench_.device();
+  CuStream stream = bench_.stream();
+  JITGEMM_TRY(bench_.fill(set.out, 0xff, operands_.out_bytes()));
+  JITGEMM_TRY(bench_.fill(counter_.address(), 0, sizeof(uint64_t)));
   JITGEMM_TRY(contender.launch(0, stream));
   const int64_t element = dtype_info(p.out_dtype).bytes;
-  JITGEMM_TRY(session_.kernels().scan(set.out, static_cast<uint64_t>(p.m * p.n * element),
-                                      p.out_dtype, counter_.address(), stream));
-  JITGEMM_TRY(session_.synchronize());
+  JITGEMM_TRY(bench_.kernels().scan(set.out, static_cast<uint64_t>(p.m * p.n * element),
+                                    p.out_dtype, counter_.address(), stream));
+  JITGEMM_TRY(bench_.synchronize());
   uint64_t not_finite = 0;
   JITGEMM_TRY(device.copy_to_host(&not_finite, counter_.address(), sizeof(not_finite)));
 
@@ -128,21 +109,7 @@ Result<CheckResult> SampledCheck::run(Contender& contender) {
   const std::vector<double> found =
       read_matrix(view_of(out), all_indices(static_cast<int64_t>(rows_.size())), columns_);
   JITGEMM_ASSIGN(const std::vector<double>* expected, reference(contender.info().product));
-  const ErrorMetrics metrics = measure_errors(found, *expected);
-  CheckResult result;
-  result.relative_l2 = metrics.relative_l2;
-  result.not_finite = static_cast<int64_t>(not_finite);
-  result.checked = static_cast<int64_t>(found.size());
-  if (not_finite != 0 || metrics.non_finite_mismatches != 0) {
-    result.text = fmt::format(
-        "{} elements of out, {} of the {} sampled ones, are not finite or were not written",
-        not_finite, metrics.non_finite_mismatches, found.size());
-  } else if (!(metrics.relative_l2 <= contender.info().error_limit)) {
-    result.text = fmt::format("relative L2 error {:.3g}, limit {:.3g}", metrics.relative_l2,
-                              contender.info().error_limit);
-  }
-  result.passed = result.text.empty();
-  return result;
+  return judge_sample(found, *expected, not_finite, contender.info().error_limit);
 }
 
 }  // namespace jitgemm::bench

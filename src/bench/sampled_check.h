@@ -3,41 +3,29 @@
 // rows and columns within the error limit of float64. Costs milliseconds at any size.
 #pragma once
 
-#include "bench/contender.h"
+#include "bench/contender_check.h"
+#include "bench/operands.h"
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace jitgemm::bench {
 
-struct CheckResult {
-  bool passed = false;
-  double relative_l2 = 0;
-  int64_t not_finite = 0;
-  int64_t checked = 0;  // elements
-  std::string text;     // what is wrong; empty if passed
-};
-
-// At most `wanted` of 0 ... extent - 1, rising: the first, the last, and some between at random.
-std::vector<int64_t> sample_lines(int64_t extent, int64_t wanted, uint64_t seed);
-
-class SampledCheck {
+class SampledCheck final : public ContenderCheck {
  public:
   // Reads the sample of set 0 back.
-  static Result<SampledCheck> create(GpuSession& session, const GemmProblem& problem,
+  static Result<SampledCheck> create(Workbench& bench, const GemmProblem& problem,
                                      const Operands& operands);
-  // Fills set 0's out with NaN, launches, and judges.
-  Result<CheckResult> run(Contender& contender);
+  Result<CheckResult> run(Contender& contender) override;
 
  private:
-  SampledCheck(GpuSession& session, const GemmProblem& problem, const Operands& operands)
-      : session_(session), problem_(problem), operands_(operands) {}
+  SampledCheck(Workbench& bench, const GemmProblem& problem, const Operands& operands)
+      : bench_(bench), problem_(problem), operands_(operands) {}
   Status read_sample();
   Result<const std::vector<double>*> reference(Product product);
 
-  GpuSession& session_;
+  Workbench& bench_;
   GemmProblem problem_;
   const Operands& operands_;
   std::vector<int64_t> rows_;

@@ -13,7 +13,7 @@ double median_of(const ContenderResult& contender) {
 
 ShapeRunOptions rested(int rounds) {
   ShapeRunOptions options;
-  options.rested_schedule.rounds = rounds;
+  options.timing.rested_schedule.rounds = rounds;
   return options;
 }
 

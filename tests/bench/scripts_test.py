@@ -101,6 +101,33 @@ class Tables(unittest.TestCase):
         self.assertIn("derived", text)
         self.assertIn("0.94", row)
 
+    def grouped(self, kind, count, rows, mean, m, n, k, *contenders):
+        groups = {"kind": kind, "count": count, "rows": rows, "mean": mean}
+        return dict(shape(m, n, k, *contenders), groups=groups)
+
+    def ours(self, median, form, layout):
+        return dict(timed("jitgemm", median, "model"), form=form, layout=layout)
+
+    def test_groups_are_shown_in_each_form_and_derived_by_way_of_the_loop(self):
+        recorded = json.loads((BENCH / "recorded" / "deepgemm_h200.json").read_text())
+        peer = dict(timed("cublaslt_loop", 400), form="padded")
+        contiguous = [
+            self.grouped("contiguous", 32, 256, 256, 8192, 7168, 2048, self.ours(200, "tight", "row_indices"),
+                         self.ours(190, "tight", "row_pointers"), peer),
+            self.grouped("contiguous", 256, 8, 8, 2048, 7168, 2048, self.ours(300, "tight", "row_indices"),
+                         self.ours(290, "tight", "row_pointers"), self.ours(310, "padded", "row_indices"), peer)]
+        masked = self.grouped("masked", 6, 1024, 128, 777, 7168, 2048, self.ours(30, "masked", "masked"), peer)
+        found = tables.all_tables(results.merge([document(*contiguous, masked)]), None, recorded)
+        lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in found["contiguous_rested"].splitlines()]
+        derived = f"{(200 / 400) / (219.3 / 327.9):.2f}"
+        self.assertEqual(lines[-2][:7], ["32", "256", "7168", "2048", "200.0", "190.0", "-"])
+        self.assertEqual(lines[-2][-3:], ["0.50", derived, "1.50e-03"])
+        self.assertEqual(lines[-1][4:7], ["300.0", "290.0", "310.0"])
+        self.assertEqual(lines[-1][-2], "-")
+        self.assertIn("| 6 | 1024 | 128 | 777 | 7168 | 2048 | 30.0 |", found["masked_rested"])
+        self.assertIn("37.1 (729 in use)", found["masked_rested"])
+        self.assertNotIn("seed_bf16_rested", found)
+
     def test_policies_are_compared_with_exact(self):
         text = tables.all_tables(results.merge([self.RESULT]), None, RECORDED)["policies"]
         self.assertIn("| 64 | 4096 | 4096 | 9.0 | 9.9 | 12.0 | 1.10 | 1.33 |", text)
@@ -130,6 +157,7 @@ class Tables(unittest.TestCase):
         names = ["ceilings", "policies", "jit"]
         names += [f"{f}_{d}_{r}" for f in ("seed", "decode", "odd") for d in ("bf16", "f32")
                   for r in ("rested", "sustained")]
+        names += [f"{kind}_{r}" for kind in ("contiguous", "masked") for r in ("rested", "sustained")]
         self.assertEqual(tables.replace(page, {name: "" for name in names})[1], [])
 
     def test_geometric_means_leave_out_what_was_not_measured(self):

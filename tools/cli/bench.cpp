@@ -34,12 +34,6 @@ struct BenchFlags {
   bool compile_only = false;
 };
 
-// Ceilings may be measured alone.
-Result<std::vector<bench::Shape>> shapes_of(const BenchFlags& flags) {
-  if (flags.ceilings && !flags.shapes.any()) return std::vector<bench::Shape>();
-  return flags.shapes.shapes();
-}
-
 Result<std::string> plans_text(const std::string& flag) {
   if (!flag.starts_with('@')) return flag;
   std::ifstream file(flag.substr(1), std::ios::binary);
@@ -50,31 +44,71 @@ Result<std::string> plans_text(const std::string& flag) {
 }
 
 struct ShapeWork {
-  bench::Shape shape;
+  std::optional<bench::GroupedShape> groups;
   std::vector<OperationPlan> plans;
 };
 
-// The plans of every shape and output type.
-Result<std::vector<ShapeWork>> plan_all(const BenchFlags& flags,
-                                        const std::vector<bench::Shape>& shapes, Arch arch,
-                                        const PlanRequest& request) {
-  JITGEMM_ASSIGN(const std::string choice, plans_text(flags.plans));
-  std::vector<ShapeWork> work;
-  for (const std::string& out_dtype : flags.shapes.out_dtypes) {
-    for (const bench::Shape& shape : shapes) {
-      ShapeWork item{shape, {}};
-      for (const std::string& policy : flags.shapes.m_policies) {
-        JITGEMM_ASSIGN(const GemmProblem problem,
-                       flags.shapes.problem(shape, out_dtype, policy, arch));
-        JITGEMM_ASSIGN(std::vector<OperationPlan> plans,
-                       bench::choose_plans(problem, request, choice));
-        for (OperationPlan& plan : plans) item.plans.push_back(std::move(plan));
-      }
-      work.push_back(std::move(item));
-    }
+class Planner {
+ public:
+  Planner(const BenchFlags& flags, Arch arch, const PlanRequest& request, std::string choice)
+      : flags_(flags), arch_(arch), request_(request), choice_(std::move(choice)) {}
+
+  // The plans of every shape and output type.
+  Result<std::vector<ShapeWork>> plan_all() const {
+    // Ceilings may be measured alone.
+    std::vector<ShapeWork> work;
+    if (flags_.ceilings && !flags_.shapes.any()) return work;
+    return flags_.shapes.grouped() ? plan_groups() : plan_products();
   }
-  return work;
-}
+
+ private:
+  Result<std::vector<ShapeWork>> plan_products() const {
+    JITGEMM_ASSIGN(const std::vector<bench::Shape> shapes, flags_.shapes.shapes());
+    std::vector<ShapeWork> work;
+    for (const std::string& out_dtype : flags_.shapes.out_dtypes) {
+      for (const bench::Shape& shape : shapes) {
+        ShapeWork item;
+        for (const std::string& policy : flags_.shapes.m_policies) {
+          JITGEMM_ASSIGN(const GemmProblem problem,
+                         flags_.shapes.problem(shape, out_dtype, policy, arch_));
+          JITGEMM_TRY(add(problem, item));
+        }
+        work.push_back(std::move(item));
+      }
+    }
+    return work;
+  }
+
+  Result<std::vector<ShapeWork>> plan_groups() const {
+    JITGEMM_ASSIGN(const std::vector<bench::GroupedShape> shapes, flags_.shapes.grouped_shapes());
+    std::vector<ShapeWork> work;
+    for (const std::string& out_dtype : flags_.shapes.out_dtypes) {
+      for (const bench::GroupedShape& shape : shapes) {
+        ShapeWork item;
+        item.groups = shape;
+        for (const std::string& policy : flags_.shapes.m_policies) {
+          JITGEMM_ASSIGN(const std::vector<GemmProblem> problems,
+                         flags_.shapes.problems(shape, out_dtype, policy, arch_));
+          for (const GemmProblem& problem : problems) JITGEMM_TRY(add(problem, item));
+        }
+        work.push_back(std::move(item));
+      }
+    }
+    return work;
+  }
+
+  Status add(const GemmProblem& problem, ShapeWork& item) const {
+    JITGEMM_ASSIGN(std::vector<OperationPlan> plans,
+                   bench::choose_plans(problem, request_, choice_));
+    for (OperationPlan& plan : plans) item.plans.push_back(std::move(plan));
+    return ok_status();
+  }
+
+  const BenchFlags& flags_;
+  Arch arch_;
+  PlanRequest request_;
+  std::string choice_;
+};
 
 Status compile_all(Context& context, Arch arch, const std::vector<ShapeWork>& work) {
   JITGEMM_TRY(bench::GpuKernels::compile(context, arch));
@@ -93,7 +127,13 @@ Status compile_all(Context& context, Arch arch, const std::vector<ShapeWork>& wo
 }
 
 void print_shape(const bench::ShapeResult& shape) {
-  fmt::print("m={} n={} k={} {} ({}, set-up {:.2f} s)\n", shape.shape.m, shape.shape.n,
+  std::string groups;
+  if (shape.groups) {
+    groups = fmt::format(
+        "{} groups of {}{}, ", shape.groups->groups, shape.groups->rows,
+        shape.groups->masked() ? fmt::format(" (about {} in use)", shape.groups->mean) : "");
+  }
+  fmt::print("{}m={} n={} k={} {} ({}, set-up {:.2f} s)\n", groups, shape.shape.m, shape.shape.n,
              shape.shape.k, shape.out_dtype,
              shape.single_call ? "single calls" : fmt::format("graph of {} calls", shape.sets),
              shape.setup_s);
@@ -110,7 +150,10 @@ void print_shape(const bench::ShapeResult& shape) {
     }
     if (!c.not_timed.empty()) times += " not timed: " + c.not_timed;
     if (c.check) times += fmt::format("  error {:.3g}", c.check->relative_l2);
-    fmt::print("  {:<20}{}  {}\n", c.info.name, times, c.info.variant);
+    std::string form;
+    if (shape.groups)
+      form = fmt::format("{} {} ", bench::grouped_form_name(c.info.form), c.info.layout);
+    fmt::print("  {:<20}{}  {}{}\n", c.info.name, times, form, c.info.variant);
   }
   std::fflush(stdout);
 }
@@ -129,7 +172,7 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
     return invalid_argument(
         fmt::format("--regime: expected rested, sustained or both, found '{}'", flags.regime));
   }
-  JITGEMM_ASSIGN(const std::vector<bench::Shape> shapes, shapes_of(flags));
+  JITGEMM_ASSIGN(const std::string choice, plans_text(flags.plans));
   JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
   std::optional<Arch> arch;
   if (!flags.arch.empty()) {
@@ -138,13 +181,13 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
   if (flags.compile_only) {
     const Arch target = arch.value_or(Arch::kSm90a);
     JITGEMM_ASSIGN(const std::vector<ShapeWork> work,
-                   plan_all(flags, shapes, target, context->plan_request({})));
+                   Planner(flags, target, context->plan_request({}), choice).plan_all());
     return compile_all(*context, target, work);
   }
   JITGEMM_ASSIGN(Device* const device, context->device(flags.device, arch));
   const DeviceInfo& info = device->info();
   JITGEMM_ASSIGN(const std::vector<ShapeWork> work,
-                 plan_all(flags, shapes, info.arch, context->plan_request({}, device)));
+                 Planner(flags, info.arch, context->plan_request({}, device), choice).plan_all());
   JITGEMM_ASSIGN(const std::unique_ptr<bench::GpuSession> session,
                  bench::GpuSession::create(*context, *device));
 
@@ -195,14 +238,16 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
     JITGEMM_TRY(save());
   }
   bench::ShapeRunOptions options;
-  options.rested = flags.regime != "sustained";
-  options.sustained = flags.regime != "rested";
-  options.rested_schedule.rounds = flags.rounds;
-  options.rested_schedule.budget_s = flags.seconds_per_shape;
+  options.timing.rested = flags.regime != "sustained";
+  options.timing.sustained = flags.regime != "rested";
+  options.timing.rested_schedule.rounds = flags.rounds;
+  options.timing.rested_schedule.budget_s = flags.seconds_per_shape;
   for (const auto& module : modules) options.modules.push_back(module.get());
   for (const ShapeWork& item : work) {
     JITGEMM_ASSIGN(bench::ShapeResult shape,
-                   bench::run_shape(*session, item.plans, peers.get(), options));
+                   item.groups ? bench::run_grouped_shape(*session, *item.groups, item.plans,
+                                                          peers.get(), options)
+                               : bench::run_shape(*session, item.plans, peers.get(), options));
     if (!quiet) print_shape(shape);
     result.shapes.push_back(std::move(shape));
     // A run may be cut short: what is measured is kept.

@@ -8,8 +8,18 @@
 namespace jitgemm::cli {
 
 void ShapeFlags::add_to(CLI::App& command) {
-  command.add_option("operation", operation, "The operation: block_scaled_mm");
-  command.add_option("--suite", suite, "Shapes: seed, decode or odd");
+  command.add_option("operation", operation,
+                     "The operation: block_scaled_mm or group_gemm_fp8_nt_groupwise");
+  command.add_option("--suite", suite,
+                     "Shapes: seed, decode or odd; of groups contiguous, masked or grouped (both)");
+  command
+      .add_option("--groups", groups, "Of groups: how many, a list; -m is then the rows of each")
+      ->delimiter(',');
+  command
+      .add_option("--mean", means,
+                  "Groups with room for -m rows each, of which this many are in use on average: "
+                  "masked")
+      ->delimiter(',');
   command.add_option("-m,--m", m, "Shapes: every m of a list")->delimiter(',');
   command.add_option("-n,--n", n, "with every (n, k) of two lists")->delimiter(',');
   command.add_option("-k,--k", k, "of one length")->delimiter(',');
@@ -23,14 +33,35 @@ void ShapeFlags::add_to(CLI::App& command) {
   command.add_flag("--batch-invariant", batch_invariant, "A row's bits do not depend on m");
 }
 
+namespace {
+
+Status one_way_to_name_shapes(const ShapeFlags& flags) {
+  const bool listed = !flags.m.empty() || !flags.n.empty() || !flags.k.empty() ||
+                      !flags.groups.empty() || !flags.means.empty();
+  if (flags.suite.empty() || !listed) return ok_status();
+  return invalid_argument("--suite: expected a suite or lists of sizes, found both");
+}
+
+}  // namespace
+
 Result<std::vector<bench::Shape>> ShapeFlags::shapes() const {
   if (operation != "block_scaled_mm") {
     return unsupported(
-        fmt::format("operation: '{}' cannot be timed; block_scaled_mm can", operation));
+        fmt::format("operation: '{}' cannot be timed; block_scaled_mm and "
+                    "group_gemm_fp8_nt_groupwise can",
+                    operation));
   }
-  if (suite.empty()) return bench::listed_shapes(m, n, k);
-  if (m.empty() && n.empty() && k.empty()) return bench::suite_shapes(suite);
-  return invalid_argument("--suite: expected a suite or -m, -n and -k, found both");
+  JITGEMM_TRY(one_way_to_name_shapes(*this));
+  if (!groups.empty() || !means.empty()) {
+    return invalid_argument("--groups, --mean: block_scaled_mm has none");
+  }
+  return suite.empty() ? bench::listed_shapes(m, n, k) : bench::suite_shapes(suite);
+}
+
+Result<std::vector<bench::GroupedShape>> ShapeFlags::grouped_shapes() const {
+  JITGEMM_TRY(one_way_to_name_shapes(*this));
+  return suite.empty() ? bench::listed_grouped_shapes(groups, m, means, n, k)
+                       : bench::grouped_suite_shapes(suite);
 }
 
 Result<GemmProblem> ShapeFlags::problem(const bench::Shape& shape, const std::string& out_dtype,
@@ -44,6 +75,17 @@ Result<GemmProblem> ShapeFlags::problem(const bench::Shape& shape, const std::st
   flags.a_scale_major = a_scale_major;
   flags.batch_invariant = batch_invariant;
   return flags.problem(arch);
+}
+
+Result<std::vector<GemmProblem>> ShapeFlags::problems(const bench::GroupedShape& shape,
+                                                      const std::string& out_dtype,
+                                                      const std::string& m_policy,
+                                                      Arch arch) const {
+  JITGEMM_ASSIGN(const GemmProblem base,
+                 problem(bench::product_of(shape), out_dtype, m_policy, arch));
+  std::vector<GemmProblem> list = bench::grouped_problems(shape, base);
+  for (const GemmProblem& p : list) JITGEMM_TRY(validate(p));
+  return list;
 }
 
 std::string utc_now() {

@@ -2,6 +2,7 @@
 // The flags that name many shapes, shared by bench and tune.
 #pragma once
 
+#include "bench/grouped_shapes.h"
 #include "bench/shapes.h"
 #include "cli.h"
 
@@ -16,16 +17,28 @@ struct ShapeFlags {
   std::vector<int64_t> m;
   std::vector<int64_t> n;
   std::vector<int64_t> k;
+  std::vector<int64_t> groups;
+  std::vector<int64_t> means;
   std::vector<std::string> out_dtypes = {"BF16"};
   std::vector<std::string> m_policies = {"exact"};
   std::string a_scale_major = "row";
   bool batch_invariant = false;
 
   void add_to(CLI::App& command);
-  bool any() const { return !suite.empty() || !m.empty() || !n.empty() || !k.empty(); }
+  bool any() const {
+    return !suite.empty() || !m.empty() || !n.empty() || !k.empty() || !groups.empty() ||
+           !means.empty();
+  }
+  bool grouped() const { return operation == "group_gemm_fp8_nt_groupwise"; }
   Result<std::vector<bench::Shape>> shapes() const;
+  // Of the grouped operation.
+  Result<std::vector<bench::GroupedShape>> grouped_shapes() const;
   Result<GemmProblem> problem(const bench::Shape& shape, const std::string& out_dtype,
                               const std::string& m_policy, Arch arch) const;
+  // One for each way to say whose rows are whose: bench::grouped_problems().
+  Result<std::vector<GemmProblem>> problems(const bench::GroupedShape& shape,
+                                            const std::string& out_dtype,
+                                            const std::string& m_policy, Arch arch) const;
 };
 
 // Now, in UTC: "2026-01-31T12:00:00Z".

@@ -58,9 +58,30 @@ class PeerModuleTest : public testing::Test {
     EXPECT_EQ(first_byte(operands->sets()[1].out), 0xff);
   }
 
+  // The same of groups: the last row in use of the last group, in the form that peers get.
+  void expect_launch_reaches_its_rows(const PeerModule& module, const GroupedShape& shape,
+                                      uint8_t written) {
+    const auto operands = GroupedOperands::draw(*session_, shape, DType::kBF16, 3);
+    ASSERT_TRUE(operands);
+    const auto contender = make_module_contender(module, DType::kBF16, *operands);
+    ASSERT_TRUE(contender) << contender.error().to_string();
+    const GroupedForms& form = operands->form(peer_form(shape));
+    EXPECT_EQ((*contender)->info().form, form.layout.form);
+    const auto last =
+        static_cast<uint64_t>(form.layout.begins.back() + operands->counts().back() - 1);
+    const uint64_t at = form.sets[2].out + last * static_cast<uint64_t>(2 * shape.n);
+    ASSERT_TRUE(session_->fill(at, 0xff, 1).ok());
+    const Status launched = (*contender)->launch(2, session_->stream());
+    ASSERT_TRUE(launched.ok()) << launched.to_string();
+    EXPECT_EQ(first_byte(at), written);
+  }
+
   std::shared_ptr<Context> context_;
   std::unique_ptr<GpuSession> session_;
 };
+
+constexpr GroupedShape kPaddedGroups{3, 9, 0, 256, 256};
+constexpr GroupedShape kMaskedGroups{3, 20, 9, 256, 256};
 
 TEST_F(PeerModuleTest, ALibraryIsLaunchedWithItsSet) {
   const auto module = PeerModule::load(JITGEMM_PEER_STUB, "");
@@ -80,6 +101,40 @@ TEST_F(PeerModuleTest, ARefusalIsTheReasonInTheResultAndOthersGoOn) {
   EXPECT_EQ(shape->contenders[1].info.name, "stub");
   EXPECT_THAT(shape->contenders[1].not_timed,
               HasSubstr("n = 128 with 20 sets of m = 5 (8) is not for me"));
+}
+
+TEST_F(PeerModuleTest, ALibraryIsLaunchedWithItsGroups) {
+  const auto module = PeerModule::load(JITGEMM_PEER_STUB, "");
+  ASSERT_TRUE(module);
+  expect_launch_reaches_its_rows(**module, kPaddedGroups, 2);
+  expect_launch_reaches_its_rows(**module, kMaskedGroups, 2);
+}
+
+TEST_F(PeerModuleTest, ARefusedGroupedShapeIsInTheResultBesideOurForms) {
+  const auto module = PeerModule::load(JITGEMM_PEER_STUB, "");
+  ASSERT_TRUE(module);
+  ShapeRunOptions options;
+  options.modules = {module->get()};
+  const GroupedShape groups{3, 9, 0, 128, 256};
+  std::vector<OperationPlan> plans;
+  for (const GemmProblem& p : grouped_problems(groups, problem(128))) {
+    const auto plan = plan_operation(p, {132});
+    ASSERT_TRUE(plan) << plan.error().to_string();
+    plans.push_back(*plan);
+  }
+  const auto shape = run_grouped_shape(*session_, groups, plans, nullptr, options);
+  ASSERT_TRUE(shape) << shape.error().to_string();
+  EXPECT_EQ(shape->shape, (Shape{27, 128, 256}));
+  std::string ours;
+  for (const ContenderResult& c : shape->contenders) {
+    ours += fmt::format("{} {} {}, ", c.info.name, grouped_form_name(c.info.form), c.info.layout);
+  }
+  EXPECT_EQ(ours,
+            "jitgemm tight row_indices, jitgemm tight row_pointers, jitgemm padded row_indices, "
+            "stub padded , ");
+  EXPECT_THAT(shape->contenders[0].not_timed, HasSubstr("wrong result"));
+  EXPECT_THAT(shape->contenders[3].not_timed,
+              HasSubstr("layout 1, 3 groups of 384 rows, the last with 9"));
 }
 
 TEST_F(PeerModuleTest, AWrongResultOfAPeerIsNotTimed) {
@@ -108,7 +163,14 @@ def open(problem):
     return problem
 def launch(problem, index, stream):
     assert stream
-    ctypes.memset(problem.sets[index].out, 40 + index, 1)
+    ctypes.memset(getattr(problem, "row", 0) + problem.sets[index].out, 40 + index, 1)
+def open_grouped(problem):
+    assert problem.k_blocks == 2 and len(problem.counts) == problem.groups
+    rows = (ctypes.c_int32 * (problem.rows if problem.layout == 1 else problem.groups)).from_address(
+        problem.group_rows)
+    last = 2 * problem.rows + rows[2] - 1 if problem.layout == 4 else max(i for i, g in enumerate(rows) if g >= 0)
+    problem.row = last * problem.n * problem.out_bytes
+    return problem
 )py";
   ASSERT_TRUE(write_file(file, kSource).ok());
   const auto module = PeerModule::load(file, "");
@@ -119,6 +181,8 @@ def launch(problem, index, stream):
   ASSERT_TRUE(module) << module.error().to_string();
   EXPECT_EQ((*module)->name(), "python_stub");
   expect_launch_reaches_its_set(**module, 42);
+  expect_launch_reaches_its_rows(**module, kPaddedGroups, 42);
+  expect_launch_reaches_its_rows(**module, kMaskedGroups, 42);
   const auto operands = Operands::draw(*session_, problem(128), 2);
   const auto refused = make_module_contender(**module, problem(128), *operands);
   ASSERT_FALSE(refused);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/result.h"
 
-#include "bench/sampled_check.h"
+#include "bench/operands.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -18,14 +18,14 @@ TEST(ResultFile, HoldsEverySampleWithRatesOfTheRealShape) {
   shape.shape = {1000, 1000, 1000};
   shape.out_dtype = "BF16";
   ContenderResult ours;
-  ours.info = {"jitgemm", "plan", "model", Product::kBlockScaled, 1e-2};
+  ours.info = {"jitgemm", "plan", "model", Product::kBlockScaled, 1e-2, {}, ""};
   ours.rested_us = {11, 10, 9};
   ours.check = CheckResult{true, 1e-3, 0, 64, ""};
   ours.sustained = SustainedResult{
       20, 100, {1500, 690}
   };
   ContenderResult peer;
-  peer.info = {"peer", "", "peer", Product::kTensorwise, 0};
+  peer.info = {"peer", "", "peer", Product::kTensorwise, 0, {}, ""};
   peer.not_timed = "UNSUPPORTED: no algorithm";
   shape.contenders = {ours, peer};
   result.shapes = {shape};
@@ -41,6 +41,28 @@ TEST(ResultFile, HoldsEverySampleWithRatesOfTheRealShape) {
   EXPECT_EQ(found[0]["check"]["relative_l2"], 1e-3);
   EXPECT_EQ(found[1]["not_timed"], "UNSUPPORTED: no algorithm");
   EXPECT_FALSE(found[1].contains("rested"));
+}
+
+TEST(ResultFile, SaysHowRowsAreGrouped) {
+  BenchResult result;
+  ShapeResult shape;
+  shape.groups = GroupedShape{6, 1024, 128, 4096, 7168};
+  shape.shape = product_of(*shape.groups);
+  shape.fewest_bytes = 7e6;
+  ContenderResult ours;
+  ours.info = {"jitgemm", "plan", "model", Product::kBlockScaled, 1e-2, GroupedForm::kMasked,
+               "masked"};
+  shape.contenders = {ours};
+  result.shapes = {shape};
+  const auto found = nlohmann::json::parse(to_json(result))["shapes"][0];
+  EXPECT_EQ(found["m"], shape.shape.m);
+  EXPECT_EQ(found["fewest_bytes"], 7e6);
+  EXPECT_EQ(found["groups"]["kind"], "masked");
+  EXPECT_EQ(found["groups"]["count"], 6);
+  EXPECT_EQ(found["groups"]["rows"], 1024);
+  EXPECT_EQ(found["groups"]["mean"], 128);
+  EXPECT_EQ(found["contenders"][0]["form"], "masked");
+  EXPECT_EQ(found["contenders"][0]["layout"], "masked");
 }
 
 TEST(SampleLines, HasBothEndsAndNoLineTwice) {
