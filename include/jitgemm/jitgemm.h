@@ -358,7 +358,10 @@ JITGEMM_API jitgemm_status jitgemm_gemm_check_scales(const jitgemm_operation* op
  *   MASKED        [groups] how many rows of each group are in use. Here every group has m rows: a
  *                 is [groups,m,k], out [groups,m,n], a_scales [groups, m, ceil(k / group_k)].
  *
- * Rows of no group are not written (see zero_ungrouped) and their operands never matter. An index
+ * Rows of no group are not written or, with zero_ungrouped, become zero: those with index -1, those
+ * between groups and behind the last, those of a MASKED group that are not in use. Where offsets or
+ * pointers fall instead of rising, some rows of groups may be zeroed, too. Their operands never
+ * matter, and the zeroing needs no launch of its own. An index
  * that is no group is taken as -1, a bound outside of [0, m] as the nearest in it: nothing is ever
  * read or written out of bounds, whatever the integers are. A group without rows costs nothing.
  *
@@ -408,7 +411,7 @@ typedef struct jitgemm_grouped_gemm_problem {
   /* END_OFFSETS: see there; 0 is 1. ROW_INDICES: runs usually begin at multiples of it, a hint; 0
    * is 128. Others: 0 */
   int32_t row_alignment;
-  int32_t zero_ungrouped;  /* ROW_INDICES: 1 zeroes the rows of out that are in no group */
+  int32_t zero_ungrouped;  /* 1 zeroes the rows of out that are in no group; see above */
   int32_t count_invalid;   /* 1: out-of-range integers are counted, see invalid_count */
   int32_t batch_invariant; /* 1: as in jitgemm_gemm_problem */
 } jitgemm_grouped_gemm_problem;

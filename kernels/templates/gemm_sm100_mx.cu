@@ -201,14 +201,9 @@ __device__ __forceinline__ void write_scales(const LaneScales& lane_source,
   bool loaded = false;
   Tiles tiles(walk, stages.work);
   Tile tile = {};
-  const auto next_tile = [&] {
-    while (tiles.next(tile)) {
-      if (has_operands(tile)) return true;
-    }
-    return false;
-  };
-  bool more = next_tile();
-  while (loaded || more) {
+  bool open = tiles.next(tile);
+  bool more = open && has_operands(tile);
+  while (loaded || open) {
     if (more) {
 #pragma unroll
       for (int b = 0; b < kBatch; ++b) {
@@ -267,9 +262,12 @@ __device__ __forceinline__ void write_scales(const LaneScales& lane_source,
     loaded = more;
     stage = next_stage;
     next_stage += kBatch;
-    if (next_stage >= last) {
+    // What was read of a tile is written before a second one is waited for: whoever waits for the
+    // words keeps the slot that it may come in.
+    if (next_stage >= last || !more) {
       next_stage = first;
-      more = more && next_tile();
+      open = open && tiles.next(tile);
+      more = open && has_operands(tile);
     }
 #pragma unroll
     for (int b = 0; b < kBatch; ++b) {

@@ -29,8 +29,8 @@ struct Epilogue {
     } else if constexpr (Config::kTmaStore) {
       if constexpr (Spec::kGroupLayout == kMasked) {
         // From here on rows are those of all groups together, which one map spans.
-        tile.row += tile.group * p.out_group_rows;
-        tile.end += tile.group * p.out_group_rows;
+        tile.row += owner_of_rows(tile.group) * p.out_group_rows;
+        tile.end += owner_of_rows(tile.group) * p.out_group_rows;
       }
       store_rows_by_tma(shared, p, tile, thread, wave, acc, store_buffer);
     } else {

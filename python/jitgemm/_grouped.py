@@ -65,7 +65,7 @@ def grouped_block_scaled_mm(
         expected_m: rows of an average group, for the choice of tiles only; 0 is unknown.
         row_alignment: see layout; for ``"row_indices"`` a hint that runs usually begin at multiples
             of it (0 is 128).
-        zero_ungrouped: ``"row_indices"`` only: zeroes rows whose index is no group.
+        zero_ungrouped: zeroes the rows of ``out`` that are in no group; of masked groups those not in use.
         invalid_count: int32 [1] on the device: the number of out-of-range integers is added to it.
         scale_values: ``"any"``, or ``"pow2"``: a promise that every float32 scale is a positive
             power of two.

@@ -143,7 +143,7 @@ class GroupedGemmProblem:
         b_group_stride, b_scale_group_stride: elements between groups; 0 is dense.
         row_alignment: ``"end_offsets"``: groups begin at multiples of it (0 is 1). ``"row_indices"``:
             runs usually do, a hint (0 is 128).
-        zero_ungrouped: ``"row_indices"``: zeroes the rows of out that are in no group.
+        zero_ungrouped: Zeroes the rows of out that are in no group.
         count_invalid: out-of-range integers are counted.
 
     The other attributes are those of :class:`GemmProblem`. Operands may also both be ``"bfloat16"`` or

@@ -90,6 +90,7 @@ def test_rows_of_no_group_are_zeroed_and_counted_on_request(rng: np.random.Gener
     assert count[0] == 103  # 5, the largest and the least integer; -1 says what it means
 
 
+@pytest.mark.parametrize("zeroed", [False, True])
 @pytest.mark.parametrize(
     ("layout", "integers", "indices"),
     [
@@ -98,7 +99,7 @@ def test_rows_of_no_group_are_zeroed_and_counted_on_request(rng: np.random.Gener
     ],
 )
 def test_offsets_say_where_groups_begin_and_end(
-    rng: np.random.Generator, arch: str, layout: str, integers: Any, indices: np.ndarray
+    rng: np.random.Generator, arch: str, layout: str, integers: Any, indices: np.ndarray, zeroed: bool
 ) -> None:
     given = draw_groups(rng, 16, 3)
     out = np.full((16, N), 7, ml_dtypes.bfloat16)
@@ -112,8 +113,9 @@ def test_offsets_say_where_groups_begin_and_end(
             out,
             layout=layout,
             row_alignment=1 if layout == "end_offsets" else 0,
+            zero_ungrouped=zeroed,
         )
-    assert_rows_are(out, given, indices, 7)
+    assert_rows_are(out, given, indices, 0 if zeroed else 7)
 
 
 def test_masked_groups_use_their_first_rows(rng: np.random.Generator, arch: str) -> None:

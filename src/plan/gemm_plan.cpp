@@ -21,10 +21,12 @@ int64_t row_windows(const GemmPlan& plan, int64_t m) {
     case GroupLayout::kNone:
     case GroupLayout::kRowIndices:
     case GroupLayout::kColumns: break;
-    case GroupLayout::kMasked: return g.groups * windows;
-    // Each group may end in a window that is not full.
+    // Each group may end in a window that is not full, and so may the rows beside it that are
+    // zeroed.
+    case GroupLayout::kMasked: return g.groups * std::min(m, windows + (g.zero_ungrouped ? 1 : 0));
     case GroupLayout::kEndOffsets:
-    case GroupLayout::kRowPointers: return std::min(m, windows + g.groups);
+    case GroupLayout::kRowPointers:
+      return std::min(m, windows + (g.zero_ungrouped ? 2 * g.groups + 1 : g.groups));
   }
   return windows;
 }

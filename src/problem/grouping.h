@@ -35,7 +35,7 @@ struct Grouping {
   // kEndOffsets: a group begins at the end of the one before, rounded up to a multiple of this.
   // kRowIndices: groups usually begin at multiples of it, a hint. 0: 1 and 128.
   int32_t row_alignment = 0;
-  // kRowIndices: rows of no group become zero instead of staying untouched.
+  // Rows of no group become zero instead of staying untouched; of kMasked those not in use.
   bool zero_ungrouped = false;
   // Indices and bounds out of range are counted into the launch's `invalid` counter.
   bool count_invalid = false;

@@ -101,11 +101,6 @@ Status check_grouping(const GemmProblem& p) {
     return invalid_argument(fmt::format("row_alignment: expected 0 for layout {}, found {}",
                                         group_layout_name(g.layout), g.row_alignment));
   }
-  if (g.zero_ungrouped && g.layout != GroupLayout::kRowIndices) {
-    return unsupported(fmt::format(
-        "zero_ungrouped: rows of no group can be zeroed for layout row_indices, found layout {}",
-        group_layout_name(g.layout)));
-  }
   JITGEMM_TRY(check_groups_span("b", g.groups, p.b_group_stride()));
   JITGEMM_TRY(check_groups_span("b_scales", g.groups, p.b_scale_group_stride()));
   return check_group_rows(p, p.m);

@@ -131,8 +131,6 @@ const ProblemCase kProblemCases[] = {
      "row_alignment: expected 0 for layout masked, found 8"                                                                                                                                                                                        },
     {"zero_ungrouped no flag",              kIndices,                    [](P& p) { p.zero_ungrouped = 2; },                                    kInvalid,
      "zero_ungrouped: expected 0 or 1, found 2"                                                                                                                                                                                                    },
-    {"zero_ungrouped of masked",            kMaskedLayout,               [](P& p) { p.zero_ungrouped = 1; },                                    kUnsupported,
-     "zero_ungrouped: rows of no group can be zeroed for layout row_indices, found layout masked"                                                                                                                                                  },
     {"count_invalid no flag",               kIndices,                    [](P& p) { p.count_invalid = -1; },                                    kInvalid,
      "count_invalid: expected 0 or 1, found -1"                                                                                                                                                                                                    },
     {"batch_invariant no flag",             kIndices,                    [](P& p) { p.batch_invariant = 3; },                                   kInvalid,

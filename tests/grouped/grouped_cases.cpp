@@ -119,6 +119,44 @@ void add_ranges(std::vector<GroupedCase>& cases) {
     c.layout = kPointers, c.groups = 4, c.m = 60, c.compared = false;
     c.integers = {INT32_MIN, INT32_MAX, -1, 59, 2};
   });
+  add("offsets_zeroed", [](GroupedCase& c) {
+    // Groups 1, 3 and 4 are empty; of them 3 ends where its rows would begin.
+    c.layout = kOffsets, c.groups = 6, c.m = 150, c.row_alignment = 32, c.zero_ungrouped = true;
+    c.integers = {5, 5, 70, 96, 96, 100};
+  });
+  add("offsets_zeroed_of_few", [](GroupedCase& c) {
+    c.layout = kOffsets, c.counts = {5, 0, 3, 9}, c.row_alignment = 8, c.expected_m = 4;
+    c.zero_ungrouped = true, c.out = DType::kBF16;
+  });
+  add("pointers_zeroed", [](GroupedCase& c) {
+    c.layout = kPointers, c.groups = 3, c.m = 150, c.integers = {70, 70, 79, 111};
+    c.zero_ungrouped = true;
+  });
+  add("pointers_of_garbage_zeroed", [](GroupedCase& c) {
+    c.layout = kPointers, c.groups = 4, c.m = 60, c.compared = false, c.zero_ungrouped = true;
+    c.integers = {INT32_MAX, INT32_MIN, 59, -1, 2};
+  });
+  add("masked_zeroed", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 72, c.counts = {72, 0, 30, 1}, c.zero_ungrouped = true;
+  });
+  add("masked_zeroed_of_few", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 20, c.counts = {1, 0, 9, 20}, c.expected_m = 4, c.padding = 3;
+    c.zero_ungrouped = true, c.values = ScaleValues::kPowerOfTwo;
+  });
+  // More tiles to be zeroed follow one with operands than a CTA is told of at once.
+  add("zeroed_tiles_follow_rows_of_odd_length", [](GroupedCase& c) {
+    c.groups = 1, c.m = 1200, c.n = 24, c.k = 131, c.integers.assign(1200, -1), c.integers[3] = 0;
+    c.integers[1100] = 0, c.expected_m = 4, c.zero_ungrouped = true;
+  });
+  add("zeroed_tiles_follow_rows_of_4_bytes", [](GroupedCase& c) {
+    c.groups = 1, c.m = 1200, c.n = 24, c.k = 132, c.integers.assign(1200, -1), c.integers[3] = 0;
+    c.integers[1100] = 0, c.expected_m = 4, c.zero_ungrouped = true;
+  });
+  add("zeroed_tiles_follow_powers_of_two", [](GroupedCase& c) {
+    c.groups = 1, c.m = 1200, c.n = 24, c.integers.assign(1200, -1), c.integers[3] = 0;
+    c.integers[1100] = 0, c.expected_m = 4, c.zero_ungrouped = true;
+    c.values = ScaleValues::kPowerOfTwo;
+  });
   add("masked_full_and_empty", [](GroupedCase& c) {
     c.layout = kMasked, c.m = 72, c.counts = {72, 0, 30, 1, 64};
   });
@@ -288,6 +326,14 @@ void add_wide_tiles(std::vector<GroupedCase>& cases) {
   });
   add("wide_zeroed", [](GroupedCase& c) {
     c.counts = {100, 3, 0, 40}, c.alignment = 64, c.zero_ungrouped = true, c.out = DType::kBF16;
+  });
+  add("wide_masked_zeroed", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 139, c.counts = {139, 0, 31}, c.n = 200, c.k = 128;
+    c.zero_ungrouped = true;
+  });
+  add("wide_offsets_zeroed", [](GroupedCase& c) {
+    c.layout = kOffsets, c.groups = 3, c.m = 400, c.integers = {130, 130, 270};
+    c.row_alignment = 128, c.zero_ungrouped = true, c.out = DType::kBF16;
   });
   add("wide_odd_rows", [](GroupedCase& c) { c.counts = {100, 3, 0, 40}, c.k = 259, c.n = 137; });
   add("wide_rows_of_4_bytes", [](GroupedCase& c) { c.counts = {100, 3, 0, 40}, c.k = 404; });

@@ -23,13 +23,19 @@ enum GroupLayout : int {
 };
 
 // Rows [row, end) of one group, columns of out from `column` on. Where every group has rows of its
-// own, rows are counted in the group. Group -1: rows that are to be zeroed.
+// own, rows are counted in the group. Rows that are to be zeroed have the group ~g, which is
+// negative: g is the group whose rows they lie among, where that matters.
 struct GroupTile {
   int group;
   int row;
   int end;
   int column;
 };
+
+// Of kMasked: the group that the rows of a tile belong to, whether they are in use or zeroed.
+__device__ __forceinline__ int owner_of_rows(int group) {
+  return Spec::kZeroUngrouped != 0 && group < 0 ? ~group : group;
+}
 
 // How the scheduling warp hands tiles over: a ring of slots, each with two barriers. A tile without
 // rows says that there are no more.
@@ -112,8 +118,12 @@ struct GroupWalk {
     kWindow = Spec::kTileM,
     kColumnTiles = (Spec::kN + Spec::kTileN - 1) / Spec::kTileN,
     kIndices = Spec::kGroupLayout == kRowIndices,
+    kZeroes = Spec::kZeroUngrouped != 0,
+    // Groups that the walk passes. Where groups share all rows, the rows behind the last are those
+    // of one more, which has none itself.
+    kPassed = Spec::kGroups + (kZeroes && Spec::kGroupLayout != kMasked ? 1 : 0),
     // Groups, or rows of a window, that a lane looks at in one step.
-    kWanted = ((kIndices ? static_cast<int>(kWindow) : Spec::kGroups) + 31) / 32,
+    kWanted = ((kIndices ? static_cast<int>(kWindow) : kPassed) + 31) / 32,
     kPerLane = kWanted < 1   ? 1
                : kWanted < 8 ? kWanted
                              : 8,
@@ -194,11 +204,44 @@ struct GroupWalk {
     if (end < begin) end = begin;
   }
 
-  __device__ __forceinline__ int units(int group) const {
+  // With rows to be zeroed: those of no group that come with this one. Where groups share all rows
+  // they lie before it, else behind its own. Where bounds do not rise it is open what is zeroed.
+  __device__ __forceinline__ void gap(int group, int begin, int end, int& first, int& last) const {
+    if constexpr (Spec::kGroupLayout == kMasked) {
+      first = end;
+      last = m;
+    } else {
+      last = begin;
+      if constexpr (Spec::kGroupLayout == kRowPointers) {
+        first = group == 0 ? 0 : group == Spec::kGroups ? clamp(rows[group], m) : begin;
+      } else {
+        first = group == 0 ? 0 : clamp(rows[group - 1], m);
+        // A group that ends where the one before did leaves the gap to the next.
+        if (group < Spec::kGroups && clamp(rows[group], m) < begin) last = first;
+      }
+      if (last < first) last = first;
+    }
+  }
+
+  // Rows of a group, and of the gap that comes with it.
+  struct Span {
     int begin, end;
-    bounds(group, begin, end);
-    const long long count =
-        static_cast<long long>((end - begin + kWindow - 1) / kWindow) * kColumnTiles;
+    int gap, gap_end;
+    __device__ __forceinline__ int windows() const { return (end - begin + kWindow - 1) / kWindow; }
+    __device__ __forceinline__ int gap_windows() const {
+      return kZeroes ? (gap_end - gap + kWindow - 1) / kWindow : 0;
+    }
+  };
+  __device__ __forceinline__ Span span(int group) const {
+    Span s = {m, m, 0, 0};
+    if (!kZeroes || group < Spec::kGroups) bounds(group, s.begin, s.end);
+    if constexpr (kZeroes) gap(group, s.begin, s.end, s.gap, s.gap_end);
+    return s;
+  }
+
+  __device__ __forceinline__ int units(int group) const {
+    const Span s = span(group);
+    const long long count = static_cast<long long>(s.windows() + s.gap_windows()) * kColumnTiles;
     return count > kMostUnits ? static_cast<int>(kMostUnits) : static_cast<int>(count);
   }
 
@@ -224,7 +267,7 @@ struct GroupWalk {
 #pragma unroll
     for (int i = 0; i < kPerLane; ++i) {
       const int group = page + 32 * i + lane;
-      through[i] = group < Spec::kGroups ? units(group) : 0;
+      through[i] = group < kPassed ? units(group) : 0;
       if constexpr (Spec::kCountInvalid != 0) {
         if (blockIdx.x == 0 && group < Spec::kGroups) count_bounds(group);
       }
@@ -256,17 +299,19 @@ struct GroupWalk {
       if (passed < kPage) {
         start = static_cast<int>(__reduce_max_sync(0xffffffffu, static_cast<unsigned>(start)));
         const int group = page + passed;
-        if (group >= Spec::kGroups) return {0, 0, 0, 0};
-        int begin, end;
-        bounds(group, begin, end);
+        if (group >= kPassed) return {0, 0, 0, 0};
+        const Span s = span(group);
         int window, column_tile;
-        Order::at((end - begin + kWindow - 1) / kWindow, unit - start, window, column_tile);
+        Order::at(s.windows() + s.gap_windows(), unit - start, window, column_tile);
         unit += static_cast<int>(gridDim.x);
-        const int first = begin + window * kWindow;
-        return {group, first, end - first < kWindow ? end : first + kWindow,
+        const bool zeroed = kZeroes && window >= s.windows();
+        if (zeroed) window -= s.windows();
+        const int first = (zeroed ? s.gap : s.begin) + window * kWindow;
+        const int end = zeroed ? s.gap_end : s.end;
+        return {zeroed ? ~group : group, first, end - first < kWindow ? end : first + kWindow,
                 column_tile * Spec::kTileN};
       }
-      if (page + kPage >= Spec::kGroups) return {0, 0, 0, 0};
+      if (page + kPage >= kPassed) return {0, 0, 0, 0};
       before = __shfl_sync(0xffffffffu, through[kPerLane - 1], 31);
       page += kPage;
       load_page();

@@ -191,9 +191,23 @@ __device__ __forceinline__ void produce_by_feed(const GemmParams& p, const Stage
   int in_flight = 0;
   const int first = range.begin / Geometry::kStepsPerStage;
   const int last = ceil_div(range.end, Geometry::kStepsPerStage);
+  const auto announce_all = [&] {
+    if constexpr (Roles::kAnyCpAsync) {
+      cp_async_wait<0>();
+      fence_proxy_async_shared();
+      for (; in_flight > 0; --in_flight) {
+        mbarrier_arrive(stages.full + 8 * announced.stage);
+        announced.next();
+      }
+    }
+  };
   Tiles tiles(walk, stages.work);
   for (Tile tile; tiles.next(tile);) {
-    if (!has_operands(tile)) continue;
+    if (!has_operands(tile)) {
+      // Whoever waits for these stages keeps the slot that the next tile may come in.
+      announce_all();
+      continue;
+    }
     const long long a_offset = Geometry::kGrouped ? tile.group * p.a_group_stride : 0;
     const long long b_offset = Geometry::kGrouped ? tile.group * p.b_group_stride : 0;
     const unsigned char* lane_group = lane_data + (Geometry::kSwap ? b_offset : a_offset);
@@ -227,14 +241,7 @@ __device__ __forceinline__ void produce_by_feed(const GemmParams& p, const Stage
       ring.next();
     }
   }
-  if constexpr (Roles::kAnyCpAsync) {
-    cp_async_wait<0>();
-    fence_proxy_async_shared();
-    for (; in_flight > 0; --in_flight) {
-      mbarrier_arrive(stages.full + 8 * announced.stage);
-      announced.next();
-    }
-  }
+  announce_all();
   if constexpr (!Roles::kAnyTma) wait_until_drained(stages, ring);
 }
 

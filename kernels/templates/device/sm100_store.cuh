@@ -24,7 +24,8 @@ enum : int {
 // The output of the tile's group; everywhere the same where groups share all rows.
 __device__ __forceinline__ Output* group_output(const GemmParams& p, const Tile& tile) {
   Output* out = static_cast<Output*>(p.out);
-  if constexpr (Spec::kGroupLayout == kMasked) out += tile.group * p.out_group_stride;
+  if constexpr (Spec::kGroupLayout == kMasked)
+    out += owner_of_rows(tile.group) * p.out_group_stride;
   return out;
 }
 
@@ -81,7 +82,8 @@ struct RowStore {
     const bool by_tma = Spec::kStore == 1 && (!Geometry::kGrouped || rows >= kSlabRows);
     if (Spec::kStore == 1 && lane == 0) {
       if (by_tma) {
-        const int group_row = Spec::kGroupLayout == kMasked ? tile.group * p.out_group_rows : 0;
+        const int group_row =
+            Spec::kGroupLayout == kMasked ? owner_of_rows(tile.group) * p.out_group_rows : 0;
         tma_store_2d(&p.out_map, slab, column0, group_row + row0);
       }
       tma_store_commit();  // an empty group where nothing was stored: they are counted

@@ -150,7 +150,11 @@ __device__ __forceinline__ void produce_by_copies(const Shared& shared, const Ge
   };
   Tiles tiles(shared, walk);
   for (TileOrigin tile; tiles.next(tile);) {
-    if (!has_operands(tile)) continue;
+    if (!has_operands(tile)) {
+      // Whoever waits for these stages keeps the slot that the next tile may come in.
+      publish_all();
+      continue;
+    }
     const unsigned char* a = p.a + (Config::kGrouped ? tile.group * p.a_group_stride : 0);
     const unsigned char* b = p.b + (Config::kGrouped ? tile.group * p.b_group_stride : 0);
     for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {

@@ -14,7 +14,7 @@ using Output = OutputStorage<Spec::kOut>::Type;
 __device__ __forceinline__ Output* group_output(const GemmParams& p, const TileOrigin& tile) {
   Output* out = static_cast<Output*>(p.out);
   if constexpr (Spec::kGroupLayout == kMasked) {
-    out += tile.group * p.out_group_stride;
+    out += owner_of_rows(tile.group) * p.out_group_stride;
   }
   return out;
 }

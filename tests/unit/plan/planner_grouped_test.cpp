@@ -126,6 +126,14 @@ TEST(GroupedGeometry, WindowsBoundWhatCountsCanGive) {
   plan.problem.grouping.layout = GroupLayout::kRowPointers;
   EXPECT_EQ(row_windows(plan, 100), 12);
   EXPECT_EQ(row_windows(plan, 3), 3) << "no more windows than rows";
+  // Rows to be zeroed have windows of their own: behind each group, before each and behind the
+  // last.
+  plan.problem.grouping.zero_ungrouped = true;
+  EXPECT_EQ(row_windows(plan, 100), 23);
+  plan.problem.grouping.layout = GroupLayout::kMasked;
+  EXPECT_EQ(row_windows(plan, 100), 30);
+  plan.problem.grouping.layout = GroupLayout::kRowIndices;
+  EXPECT_EQ(row_windows(plan, 100), 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Archs, PlannerGrouped, testing::Values(Arch::kSm90a, Arch::kSm100a),
