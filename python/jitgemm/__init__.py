@@ -26,6 +26,7 @@ from ._grouped import (
 from ._prepare import PrewarmReport, compile, plan, prepare, prewarm
 from ._problem import GemmProblem, GroupedGemmProblem
 from ._runtime import Operation, configure, simulator
+from ._sim import sim_run
 from .errors import (
     CaptureNotReady,
     CompileFailed,
@@ -72,6 +73,7 @@ __all__ = [
     "Operation",
     "configure",
     "simulator",
+    "sim_run",
     "view",
     "View",
     "register_torch_ops",

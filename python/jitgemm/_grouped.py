@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 from . import _abi, _arrays, _launch, _problem, _runtime, _state, errors
@@ -162,19 +163,32 @@ def _run(
 # --- Under the names and signatures that engines call -------------------------------------------------
 
 
-def granularity(scale_granularity_mnk: tuple[int, int, int]) -> tuple[int, int]:
-    """group_n and group_k of a granularity whose rows of a have a scale each."""
+def granularity(scale_granularity_mnk: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Rows of a, rows of b and columns that share a scale."""
     try:
         rows, columns, depth = scale_granularity_mnk
     except (TypeError, ValueError):
         raise errors.InvalidArgument(
             f"scale_granularity_mnk: expected three integers, found {scale_granularity_mnk!r}"
         ) from None
-    if rows != 1:
-        raise errors.Unsupported(
-            f"scale_granularity_mnk: expected 1 row of a for a scale, found {rows}; repeat the scales for each row"
+    return _problem.check_group("scale_granularity_mnk[0]", rows), columns, depth
+
+
+def scale_for_each_row(scales: Any, rows: int, m: int) -> Any:
+    """Scales [.., ceil(m / rows), blocks] as [.., m, blocks]; a copy where rows share a scale."""
+    if rows == 1 or scales is None:
+        return scales
+    if scales.shape[-2] != _problem.ceil_div(m, rows):
+        raise errors.InvalidArgument(
+            f"a_scales: expected {_problem.ceil_div(m, rows)} rows, one for {rows} rows of a, found {scales.shape[-2]}"
         )
-    return columns, depth
+    if _arrays.is_torch(scales):
+        return scales.repeat_interleave(rows, -2)[..., :m, :]
+    if _arrays.is_numpy(scales):
+        return sys.modules["numpy"].repeat(scales, rows, -2)[..., :m, :]
+    raise errors.Unsupported(
+        f"a_scales: expected a scale for every row of a {type(scales).__name__}; those of torch and numpy are repeated"
+    )
 
 
 def group_deepgemm_fp8_nt_groupwise(
@@ -203,8 +217,9 @@ def group_deepgemm_fp8_nt_groupwise(
         b_scale: [groups, ceil(n / 128), ceil(k / 128)], float32; or packed with a row for each n and
             the granularity (1, 1, 128).
         m_indices: [m], int32.
-        scale_granularity_mnk: rows of a, rows of b and columns that share a scale; (1, any,
-            multiple of 32).
+        scale_granularity_mnk: rows of a, rows of b and columns that share a scale; columns a
+            multiple of 32. Where several rows of a share one, a_scale is [ceil(m / rows), ..] and is
+            first copied to a scale for each.
         out: [m, n] to be written; a new array without it.
         out_dtype: bfloat16 (default), float16 or float32; ignored if out is given.
 
@@ -215,11 +230,11 @@ def group_deepgemm_fp8_nt_groupwise(
         ValueError: (InvalidArgument) shapes, dtypes or devices do not fit.
         NotImplementedError: (Unsupported) there is no kernel for it.
     """
-    group_n, group_k = granularity(scale_granularity_mnk)
+    rows, group_n, group_k = granularity(scale_granularity_mnk)
     return grouped_block_scaled_mm(
         a,
         b,
-        a_scale,
+        scale_for_each_row(a_scale, rows, a.shape[-2]),
         b_scale,
         m_indices,
         out,
@@ -265,11 +280,11 @@ def batch_deepgemm_fp8_nt_groupwise(
     """
     if not isinstance(expected_m, int) or expected_m < 1:
         raise errors.InvalidArgument(f"expected_m: expected an integer from 1, found {expected_m!r}")
-    group_n, group_k = granularity(scale_granularity_mnk)
+    rows, group_n, group_k = granularity(scale_granularity_mnk)
     return grouped_block_scaled_mm(
         a,
         b,
-        a_scale,
+        scale_for_each_row(a_scale, rows, a.shape[-2]),
         b_scale,
         masked_m,
         out,

@@ -8,7 +8,7 @@ builtin exception for the situation, the class derives from it too, so that call
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 __all__ = [
     "CaptureNotReady",
@@ -125,9 +125,14 @@ class CorruptData(Error):
 
 
 class VerificationFailed(Error):
-    """A result differs from the reference."""
+    """A result differs from the reference.
+
+    Attributes:
+        report: of :func:`jitgemm.sim_run`: what was compared, and the statistics.
+    """
 
     status, status_name = 50, "VERIFICATION_FAILED"
+    report: dict[str, Any] | None = None
 
 
 class InternalError(Error):

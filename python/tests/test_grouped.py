@@ -203,7 +203,12 @@ def test_the_example_of_the_documentation_runs_at_reduced_size(arch: str) -> Non
             ValueError,
             r"b_scales: expected shape \[groups, ceil\(n / group_n\), ceil\(k / group_k\)\] = \[2, 1, 3\]",
         ),
-        ({}, {"scale_granularity_mnk": (128, 128, 128)}, NotImplementedError, "expected 1 row of a for a scale"),
+        (
+            {},
+            {"scale_granularity_mnk": (128, 128, 128)},
+            ValueError,
+            "a_scales: expected 1 rows, one for 128 rows of a",
+        ),
         ({}, {"scale_granularity_mnk": (1, 128)}, ValueError, "scale_granularity_mnk: expected three integers"),
         (
             {},

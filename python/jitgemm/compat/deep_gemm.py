@@ -10,11 +10,12 @@ untouched. compiled_dims: m is a constant of the kernel if it is named there.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .. import _arrays, errors, layouts
 from .._dense import block_scaled_mm
-from .._grouped import grouped_block_scaled_mm
+from .._grouped import grouped_block_scaled_mm, scale_for_each_row
 from .._problem import ceil_div
 from ..quantize import per_block_cast_to_fp8 as _per_block
 from ..quantize import per_token_cast_to_fp8 as _per_token
@@ -28,8 +29,8 @@ def _refuse(name: str, value: Any, accepted: tuple[Any, ...], why: str) -> None:
         raise errors.Unsupported(f"{name}: {why}, found {value!r}")
 
 
-def _granularity(recipe: Any, recipe_a: Any, recipe_b: Any, b_scales: Any) -> tuple[int, int]:
-    """group_n and group_k: of a recipe (rows of a, rows of b, columns), or of one for each operand."""
+def _granularity(recipe: Any, recipe_a: Any, recipe_b: Any, b_scales: Any) -> tuple[int, int, int]:
+    """Rows of a, rows of b and columns that share a scale: a recipe, or one for each operand."""
     if recipe is not None:
         if recipe_a is not None or recipe_b is not None:
             raise errors.InvalidArgument("recipe: expected either recipe, or recipe_a and recipe_b")
@@ -43,8 +44,7 @@ def _granularity(recipe: Any, recipe_a: Any, recipe_b: Any, b_scales: Any) -> tu
     else:
         packed = _arrays.dtype_code("b scales", b_scales.dtype) == _arrays.I32
         rows, group_n, group_k = 1, 1 if packed else 128, 128
-    _refuse("recipe", rows, (1,), "expected 1 row of a for a scale")
-    return group_n, group_k
+    return rows, group_n, group_k
 
 
 def _policy(compiled_dims: str) -> str:
@@ -65,37 +65,72 @@ def fp8_gemm_nt(
     disable_ue8m0_cast: bool = False,
     alpha: float | None = None,
 ) -> None:
-    """d = a @ b.T: a is ([m, k], [m, k / 128]), b ([n, k], [n / 128, k / 128]), d [m, n] of bf16,
-    fp16 or fp32. c and alpha are unsupported."""
-    _refuse("c", c is None, (True,), "there is no kernel that adds to c; expected None")
-    _refuse("alpha", alpha, (None, 1.0), "there is no kernel with a factor; expected None or 1")
-    group_n, group_k = _granularity(recipe, recipe_a, recipe_b, b[1])
-    block_scaled_mm(
-        a[0],
-        b[0],
-        a[1],
-        b[1],
-        d,
-        None,
-        group_n,
-        group_k,
-        m_policy=_policy(compiled_dims),
-    )
+    """d = alpha * a @ b.T + c: a is ([m, k], [m, k / 128]), b ([n, k], [n / 128, k / 128]), d [m, n] of
+    bf16, fp16 or fp32, c like d (it may be d) or None. With c or alpha the product goes to float32
+    memory of its own first, and one more operation of the array's library ends in d."""
+    rows, group_n, group_k = _granularity(recipe, recipe_a, recipe_b, b[1])
+
+    def product(out: Any) -> None:
+        block_scaled_mm(
+            a[0],
+            b[0],
+            scale_for_each_row(a[1], rows, a[0].shape[0]),
+            b[1],
+            out,
+            None,
+            group_n,
+            group_k,
+            m_policy=_policy(compiled_dims),
+        )
+
+    _scaled_and_added(product, d, c, alpha)
+
+
+def _scaled_and_added(product: Callable[[Any], None], d: Any, c: Any, alpha: float | None) -> None:
+    """d = alpha * product + c, all in float32 until it is rounded once into d."""
+    if c is None and alpha in (None, 1.0):
+        product(d)
+        return
+    if c is not None and tuple(c.shape) != tuple(d.shape):
+        raise errors.InvalidArgument(f"c: expected shape {list(d.shape)} like d, found {list(c.shape)}")
+    if _arrays.is_torch(d):
+        result = d.new_empty(d.shape, dtype=sys.modules["torch"].float32)
+    elif _arrays.is_numpy(d):
+        result = sys.modules["numpy"].empty(d.shape, "float32")
+    else:
+        raise errors.Unsupported(f"c, alpha: expected d of torch or numpy, found {type(d).__name__}")
+    product(result)
+    if alpha is not None:
+        result *= alpha
+    if c is not None:
+        result += c
+    d[...] = result
+
+
+def _transposed(x: Pair) -> Pair:
+    """Values and scales with their last two axes swapped. Kernels read k contiguously: values that do
+    not lie so are copied; scales may lie in either order."""
+    values = x[0].swapaxes(-1, -2)
+    if _arrays.is_torch(values):
+        values = values.contiguous()
+    elif _arrays.is_numpy(values):
+        values = sys.modules["numpy"].ascontiguousarray(values)
+    return values, None if x[1] is None else x[1].swapaxes(-1, -2)
 
 
 def fp8_gemm_nn(a: Pair, b: Pair, d: Any, *args: Any, **options: Any) -> None:
-    """d = a @ b with b ([k, n], [k / 128, n / 128]); k must be contiguous in memory."""
-    fp8_gemm_nt(a, (b[0].swapaxes(0, 1), b[1].swapaxes(0, 1)), d, *args, **options)
+    """d = a @ b with b ([k, n], [k / 128, n / 128]); copied first unless k is contiguous in memory."""
+    fp8_gemm_nt(a, _transposed(b), d, *args, **options)
 
 
 def fp8_gemm_tn(a: Pair, b: Pair, d: Any, *args: Any, **options: Any) -> None:
-    """d = a.T @ b; k must be contiguous in memory."""
-    fp8_gemm_nn((a[0].swapaxes(0, 1), a[1].swapaxes(0, 1)), b, d, *args, **options)
+    """d = a.T @ b; as fp8_gemm_nn for both."""
+    fp8_gemm_nn(_transposed(a), b, d, *args, **options)
 
 
 def fp8_gemm_tt(a: Pair, b: Pair, d: Any, *args: Any, **options: Any) -> None:
-    """d = a.T @ b.T; k must be contiguous in memory."""
-    fp8_gemm_nt((a[0].swapaxes(0, 1), a[1].swapaxes(0, 1)), b, d, *args, **options)
+    """d = a.T @ b.T; as fp8_gemm_nn for a."""
+    fp8_gemm_nt(_transposed(a), b, d, *args, **options)
 
 
 def m_grouped_fp8_gemm_nt_contiguous(
@@ -117,7 +152,7 @@ def m_grouped_fp8_gemm_nt_contiguous(
     grouped_layout: int32 [m], the group of each row or -1; with use_psum_layout int32 [groups], where
     each group's rows end, and each group begins at a multiple of the alignment of
     get_mk_alignment_for_contiguous_layout(). ensure_zero_padding: with use_psum_layout, rows of d
-    between groups become zero (a fill ahead of the product)."""
+    between groups, and behind the last, become zero."""
     _contiguous(
         a,
         b,
@@ -136,7 +171,7 @@ def _contiguous(
     b: Pair,
     d: Any,
     grouped_layout: Any,
-    group: tuple[int, int],
+    granularity: tuple[int, int, int],
     compiled_dims: str,
     use_psum_layout: bool,
     ensure_zero_padding: bool,
@@ -144,27 +179,28 @@ def _contiguous(
 ) -> None:
     if not use_psum_layout and expected_m is not None:
         raise errors.InvalidArgument("expected_m_for_psum_layout: expected None without use_psum_layout")
-    if use_psum_layout and ensure_zero_padding:
-        d[...] = 0
+    rows, group_n, group_k = granularity
     grouped_block_scaled_mm(
         a[0],
         b[0],
-        a[1],
+        scale_for_each_row(a[1], rows, a[0].shape[0]),
         b[1],
         grouped_layout,
         d,
         None,
-        *group,
+        group_n,
+        group_k,
         layout="end_offsets" if use_psum_layout else "row_indices",
         expected_m=expected_m or 0,
         row_alignment=_Alignment.value,
+        zero_ungrouped=use_psum_layout and ensure_zero_padding,
         m_policy=_policy(compiled_dims),
     )
 
 
 def m_grouped_fp8_gemm_nn_contiguous(a: Pair, b: Pair, d: Any, grouped_layout: Any, *args: Any, **options: Any) -> None:
-    """The same with b ([groups, k, n], [groups, k / 128, n / 128]); k must be contiguous in memory."""
-    m_grouped_fp8_gemm_nt_contiguous(a, (b[0].swapaxes(1, 2), b[1].swapaxes(1, 2)), d, grouped_layout, *args, **options)
+    """The same with b ([groups, k, n], [groups, k / 128, n / 128]); copied first unless k is contiguous."""
+    m_grouped_fp8_gemm_nt_contiguous(a, _transposed(b), d, grouped_layout, *args, **options)
 
 
 def m_grouped_fp8_gemm_nt_masked(
@@ -181,11 +217,11 @@ def m_grouped_fp8_gemm_nt_masked(
 ) -> None:
     """d[g, i] = a[g, i] @ b[g].T for i below masked_m[g]: a ([groups, m, k], ..), d [groups, m, n],
     masked_m int32 [groups]; expected_m, the rows of an average group, steers the choice of tiles."""
-    group_n, group_k = _granularity(recipe, recipe_a, recipe_b, b[1])
+    rows, group_n, group_k = _granularity(recipe, recipe_a, recipe_b, b[1])
     grouped_block_scaled_mm(
         a[0],
         b[0],
-        a[1],
+        scale_for_each_row(a[1], rows, a[0].shape[-2]),
         b[1],
         masked_m,
         d,
@@ -224,16 +260,19 @@ k_grouped_bf16_gemm_tn_contiguous = _no_kernel("k_grouped_bf16_gemm_tn_contiguou
 
 
 def bf16_gemm_nt(a: Any, b: Any, d: Any, c: Any = None, compiled_dims: str = "nk", alpha: float | None = None) -> None:
-    """d = a @ b.T: a [m, k] and b [n, k] of bf16 (or fp16), d [m, n] of bf16, fp16 or fp32."""
-    _refuse("c", c is None, (True,), "there is no kernel that adds to c; expected None")
-    _refuse("alpha", alpha, (None, 1.0), "there is no kernel with a factor; expected None or 1")
+    """d = alpha * a @ b.T + c: a [m, k] and b [n, k] of bf16 (or fp16), d [m, n] of bf16, fp16 or
+    fp32; c and alpha as of fp8_gemm_nt."""
     # The grouped kernel with one group that ends at the last row.
     if _arrays.is_torch(a):
         end = a.new_full((1,), a.shape[0], dtype=sys.modules["torch"].int32)
     else:
         end = sys.modules["numpy"].full(1, a.shape[0], "int32")
     policy = _policy(compiled_dims)
-    grouped_block_scaled_mm(a, b[None], None, None, end, d, layout="end_offsets", m_policy=policy)
+
+    def product(out: Any) -> None:
+        grouped_block_scaled_mm(a, b[None], None, None, end, out, layout="end_offsets", m_policy=policy)
+
+    _scaled_and_added(product, d, c, alpha)
 
 
 def m_grouped_bf16_gemm_nt_contiguous(
@@ -252,7 +291,7 @@ def m_grouped_bf16_gemm_nt_contiguous(
         (b, None),
         d,
         grouped_layout,
-        (128, 128),
+        (1, 128, 128),
         compiled_dims,
         use_psum_layout,
         ensure_zero_padding,
@@ -269,9 +308,9 @@ def m_grouped_bf16_gemm_nn_contiguous(
     use_psum_layout: bool = False,
     ensure_zero_padding: bool = True,
 ) -> None:
-    """The same with b [groups, k, n]; k must be contiguous in memory."""
+    """The same with b [groups, k, n]; copied first unless k is contiguous in memory."""
     m_grouped_bf16_gemm_nt_contiguous(
-        a, b.swapaxes(1, 2), d, grouped_layout, compiled_dims, use_psum_layout, ensure_zero_padding
+        a, _transposed((b, None))[0], d, grouped_layout, compiled_dims, use_psum_layout, ensure_zero_padding
     )
 
 

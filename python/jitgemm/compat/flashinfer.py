@@ -7,16 +7,16 @@ alignment, and float32 scales are applied exactly.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-from .. import _arrays, errors
+from .. import errors
 from .._dense import block_scaled_mm
 from .._grouped import (
     batch_deepgemm_fp8_nt_groupwise,
     granularity,
     group_deepgemm_fp8_nt_groupwise,
     grouped_block_scaled_mm,
+    scale_for_each_row,
 )
 from .._problem import ceil_div
 from ..quantize import per_block_cast_to_fp8, per_token_cast_to_fp8
@@ -48,15 +48,6 @@ def _check_mma_sm(mma_sm: int) -> None:
         raise errors.InvalidArgument(f"mma_sm: expected 1 or 2, found {mma_sm!r}")
 
 
-def _scale_for_each_row(scales: Any, group_m: int, m: int) -> Any:
-    if group_m == 1:
-        return scales
-    if _arrays.is_torch(scales):
-        return scales.repeat_interleave(group_m, 0)[:m]
-    numpy: Any = sys.modules["numpy"]
-    return numpy.repeat(scales, group_m, 0)[:m]
-
-
 def gemm_fp8_nt_groupwise(
     a: Any,
     b: Any,
@@ -77,8 +68,8 @@ def gemm_fp8_nt_groupwise(
     if backend not in ("cutlass", "auto"):
         raise errors.Unsupported(f"backend: expected 'cutlass', whose layouts these are, found {backend!r}")
     _check_mma_sm(mma_sm)
-    group_m, group_n, group_k = scale_granularity_mnk
-    a_scale = _scale_for_each_row(_row_major(a_scale, scale_major_mode), group_m, a.shape[0])
+    rows, group_n, group_k = granularity(scale_granularity_mnk)
+    a_scale = scale_for_each_row(_row_major(a_scale, scale_major_mode), rows, a.shape[0])
     return block_scaled_mm(
         a,
         b,
@@ -124,11 +115,11 @@ def group_gemm_fp8_nt_groupwise(
     a [m, k], b [groups, n, k]; scales in mode ``"MN"`` are [k / gk, m] and [groups, k / gk, n / gn], in
     mode ``"K"`` [m, k / gk] and [groups, n / gn, k / gk]. Returns [m, n]."""
     _check_mma_sm(mma_sm)
-    group_n, group_k = granularity(scale_granularity_mnk)
+    rows, group_n, group_k = granularity(scale_granularity_mnk)
     return grouped_block_scaled_mm(
         a,
         b,
-        _row_major(a_scale, scale_major_mode),
+        scale_for_each_row(_row_major(a_scale, scale_major_mode), rows, a.shape[0]),
         _row_major(b_scale, scale_major_mode),
         m_indptr,
         out,
