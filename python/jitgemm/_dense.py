@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""block_scaled_mm: the public function, and how arrays that are not torch tensors reach the library."""
+"""block_scaled_mm: the public function."""
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
-from . import _abi, _arrays, _launch, _problem, _runtime, _state
+from . import _arrays, _launch, _operands, _state
 
 
 def block_scaled_mm(
@@ -72,61 +71,11 @@ def block_scaled_mm(
         CaptureNotReady: not prepared, and the stream is being captured.
         Error: the status of the C library, e.g. CompileFailed, NoCompiler, SimulatorFault.
     """
+    options = (group_n, group_k, scale_values, m_policy, batch_invariant)
     backend = _state.torch_backend
     if backend is None and _arrays.is_torch(a):
         backend = _state.load_torch_backend()
     if backend is not None and isinstance(a, backend.Tensor):
-        return backend.block_scaled_mm(
-            a,
-            b,
-            a_scales,
-            b_scales,
-            out,
-            out_dtype,
-            group_n,
-            group_k,
-            scale_values,
-            m_policy,
-            batch_invariant,
-            stream,
-        )
-    options = _problem.DenseOptions(group_n, group_k, scale_values, m_policy, batch_invariant)
-    return _run(a, b, a_scales, b_scales, out, out_dtype, options, stream or 0)
-
-
-def _run(
-    a: Any,
-    b: Any,
-    a_scales: Any,
-    b_scales: Any,
-    out: Any,
-    out_dtype: Any,
-    options: _problem.DenseOptions,
-    stream: int,
-) -> Any:
+        return backend.product(a, b, a_scales, b_scales, None, out, out_dtype, None, stream, options)
     arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales}
-    views = {name: _arrays.as_view(name, array, stream) for name, array in arrays.items() if array is not None}
-    m, n, _ = _problem.check_dense(views, options)
-    given = None if out is None else _arrays.as_view("out", out, stream)
-    code = _problem.out_code(out_dtype, given)
-    if out is None:
-        out = _launch.new_output(a, (m, n), code)
-        given = _arrays.as_view("out", out, stream)
-    assert given is not None
-    views["out"] = given
-    device = _runtime.open_device(_problem.check_devices(views))
-    problem = _problem.dense_problem(views, options)
-    if m == 0:
-        return out
-    operation = device.operation(_runtime.DENSE, problem, stream)
-    workspace = _launch.Workspace(device, operation, m)
-    arguments = _abi.GemmArguments(
-        struct_size=ctypes.sizeof(_abi.GemmArguments),
-        m=m,
-        workspace=workspace.address,
-        workspace_bytes=workspace.bytes,
-        **{name: found.address for name, found in views.items()},
-    )
-    _abi.check(_abi.lib.jitgemm_gemm_launch(operation.handle, ctypes.byref(arguments), stream))
-    workspace.keep_until_done(device, stream)
-    return out
+    return _launch.run(_operands.DenseOptions(*options), arrays, out, out_dtype, stream or 0)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grouped products: the public functions, and how arrays that are not torch tensors reach the library."""
+"""Grouped products: the public functions."""
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from typing import Any
 
-from . import _abi, _arrays, _launch, _problem, _runtime, _state, errors
+from . import _arrays, _launch, _operands, _state, errors
+from ._problem import ceil_div
 
 
 def grouped_block_scaled_mm(
@@ -80,31 +80,7 @@ def grouped_block_scaled_mm(
     Raises:
         InvalidArgument, Unsupported, CaptureNotReady, Error: as for :func:`jitgemm.block_scaled_mm`.
     """
-    backend = _state.torch_backend
-    if backend is None and _arrays.is_torch(a):
-        backend = _state.load_torch_backend()
-    if backend is not None and isinstance(a, backend.Tensor):
-        return backend.grouped_block_scaled_mm(
-            a,
-            b,
-            a_scales,
-            b_scales,
-            group_rows,
-            out,
-            out_dtype,
-            invalid_count,
-            stream,
-            group_n,
-            group_k,
-            layout,
-            expected_m,
-            row_alignment,
-            zero_ungrouped,
-            scale_values,
-            m_policy,
-            batch_invariant,
-        )
-    options = _problem.GroupedOptions(
+    options = (
         group_n,
         group_k,
         layout,
@@ -115,49 +91,20 @@ def grouped_block_scaled_mm(
         m_policy,
         batch_invariant,
     )
-    return _run(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, options, stream or 0)
-
-
-def _run(
-    a: Any,
-    b: Any,
-    a_scales: Any,
-    b_scales: Any,
-    group_rows: Any,
-    out: Any,
-    out_dtype: Any,
-    invalid_count: Any,
-    options: _problem.GroupedOptions,
-    stream: int,
-) -> Any:
-    arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales, "group_rows": group_rows}
-    views = {name: _arrays.as_view(name, array, stream) for name, array in arrays.items() if array is not None}
-    m, shape = _problem.check_grouped(views, options)
-    given = None if out is None else _arrays.as_view("out", out, stream)
-    code = _problem.out_code(out_dtype, given)
-    if out is None:
-        out = _launch.new_output(a, shape, code)
-        given = _arrays.as_view("out", out, stream)
-    assert given is not None
-    views["out"] = given
-    if invalid_count is not None:
-        views["invalid_count"] = _arrays.as_view("invalid_count", invalid_count, stream)
-    device = _runtime.open_device(_problem.check_devices(views))
-    problem = _problem.grouped_problem(views, options)
-    if m == 0:
-        return out
-    operation = device.operation(_runtime.GROUPED, problem, stream)
-    workspace = _launch.Workspace(device, operation, m)
-    arguments = _abi.GroupedGemmArguments(
-        struct_size=ctypes.sizeof(_abi.GroupedGemmArguments),
-        m=m,
-        workspace=workspace.address,
-        workspace_bytes=workspace.bytes,
-        **{name: found.address for name, found in views.items()},
-    )
-    _abi.check(_abi.lib.jitgemm_grouped_gemm_launch(operation.handle, ctypes.byref(arguments), stream))
-    workspace.keep_until_done(device, stream)
-    return out
+    backend = _state.torch_backend
+    if backend is None and _arrays.is_torch(a):
+        backend = _state.load_torch_backend()
+    if backend is not None and isinstance(a, backend.Tensor):
+        return backend.product(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, stream, options)
+    arrays = {
+        "a": a,
+        "b": b,
+        "a_scales": a_scales,
+        "b_scales": b_scales,
+        "group_rows": group_rows,
+        "invalid_count": invalid_count,
+    }
+    return _launch.run(_operands.GroupedOptions(*options), arrays, out, out_dtype, stream or 0)
 
 
 # --- Under the names and signatures that engines call -------------------------------------------------
@@ -171,16 +118,16 @@ def granularity(scale_granularity_mnk: tuple[int, int, int]) -> tuple[int, int, 
         raise errors.InvalidArgument(
             f"scale_granularity_mnk: expected three integers, found {scale_granularity_mnk!r}"
         ) from None
-    return _problem.check_group("scale_granularity_mnk[0]", rows), columns, depth
+    return _operands.check_group("scale_granularity_mnk[0]", rows), columns, depth
 
 
 def scale_for_each_row(scales: Any, rows: int, m: int) -> Any:
     """Scales [.., ceil(m / rows), blocks] as [.., m, blocks]; a copy where rows share a scale."""
     if rows == 1 or scales is None:
         return scales
-    if scales.shape[-2] != _problem.ceil_div(m, rows):
+    if scales.shape[-2] != ceil_div(m, rows):
         raise errors.InvalidArgument(
-            f"a_scales: expected {_problem.ceil_div(m, rows)} rows, one for {rows} rows of a, found {scales.shape[-2]}"
+            f"a_scales: expected {ceil_div(m, rows)} rows, one for {rows} rows of a, found {scales.shape[-2]}"
         )
     if _arrays.is_torch(scales):
         return scales.repeat_interleave(rows, -2)[..., :m, :]

@@ -11,7 +11,7 @@ import ctypes
 import sys
 from typing import Any
 
-from . import _abi, _arrays, _runtime, errors
+from . import _abi, _arrays, _operands, _runtime, errors
 
 
 def new_output(like: Any, shape: tuple[int, ...], code: int) -> Any:
@@ -47,3 +47,32 @@ class Workspace:
         """A workspace is freed on return, so the launch must have ended; without one nothing waits."""
         if self.bytes and device.name != "sim":
             device.synchronize(stream)
+
+
+def run(options: _operands.Options, arrays: dict[str, Any], out: Any, out_dtype: Any, stream: int) -> Any:
+    """A product of arrays, by the names of the C arguments; those that are None are left out."""
+    views = {name: _arrays.as_view(name, array, stream) for name, array in arrays.items() if array is not None}
+    m, shape = options.check(views)
+    given = None if out is None else _arrays.as_view("out", out, stream)
+    code = _operands.out_code(out_dtype, given)
+    if given is None:
+        out = new_output(arrays["a"], shape, code)
+        given = _arrays.as_view("out", out, stream)
+    views["out"] = given
+    device = _runtime.open_device(_operands.check_devices(views))
+    problem = options.problem(views)
+    if m == 0:
+        return out
+    kind = options.kind
+    operation = device.operation(kind, problem, stream)
+    workspace = Workspace(device, operation, m)
+    arguments = kind.arguments(
+        struct_size=ctypes.sizeof(kind.arguments),
+        m=m,
+        workspace=workspace.address,
+        workspace_bytes=workspace.bytes,
+        **{name: found.address for name, found in views.items()},
+    )
+    _abi.check(kind.launch(operation.handle, ctypes.byref(arguments), stream))
+    workspace.keep_until_done(device, stream)
+    return out

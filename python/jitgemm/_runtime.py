@@ -117,8 +117,10 @@ class Device:
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """The C functions for one kind of problem."""
+    """The C functions and structs for one kind of problem."""
 
+    problem: Any
+    arguments: Any
     plan: Any
     compile: Any
     prepare: Any
@@ -127,6 +129,8 @@ class Kind:
 
 
 DENSE = Kind(
+    _abi.GemmProblem,
+    _abi.GemmArguments,
     _abi.lib.jitgemm_gemm_plan,
     _abi.lib.jitgemm_gemm_compile,
     _abi.lib.jitgemm_gemm_prepare,
@@ -134,6 +138,8 @@ DENSE = Kind(
     _abi.lib.jitgemm_gemm_launch,
 )
 GROUPED = Kind(
+    _abi.GroupedGemmProblem,
+    _abi.GroupedGemmArguments,
     _abi.lib.jitgemm_grouped_gemm_plan,
     _abi.lib.jitgemm_grouped_gemm_compile,
     _abi.lib.jitgemm_grouped_gemm_prepare,

@@ -14,11 +14,12 @@ from typing import Any, NoReturn
 
 import torch
 
-from . import _abi, _arrays, _problem, _runtime, errors
+from . import _abi, _arrays, _operands, _runtime, errors
 
 Tensor = torch.Tensor
 
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
+_PLAIN_OR_NONE = _PLAIN | {type(None)}
 _DTYPES = {
     _abi.BF16: torch.bfloat16,
     _abi.F16: torch.float16,
@@ -69,14 +70,16 @@ def forget() -> None:
     _ready.clear()
 
 
-def _plain(a: Any, b: Any, a_scales: Any, b_scales: Any, out: Any) -> bool:
+def _plain(a: Any, b: Any, a_scales: Any, b_scales: Any, group_rows: Any, out: Any, invalid_count: Any) -> bool:
     """Whether the dispatcher would only get in the way."""
     return (
         type(a) in _PLAIN
         and type(b) in _PLAIN
-        and (a_scales is None or type(a_scales) in _PLAIN)
-        and (b_scales is None or type(b_scales) in _PLAIN)
-        and (out is None or type(out) in _PLAIN)
+        and type(a_scales) in _PLAIN_OR_NONE
+        and type(b_scales) in _PLAIN_OR_NONE
+        and type(group_rows) in _PLAIN_OR_NONE
+        and type(out) in _PLAIN_OR_NONE
+        and type(invalid_count) in _PLAIN_OR_NONE
         and not _dispatch_modes()
         and not (
             _grad_enabled()
@@ -99,7 +102,7 @@ def torch_dtype(out_dtype: Any, out: Any) -> Any:
     """The torch dtype of the result; None stays for out's."""
     if out is not None or isinstance(out_dtype, torch.dtype):
         return out_dtype
-    return torch.bfloat16 if out_dtype is None else _DTYPES[_problem.out_code(out_dtype, None)]
+    return torch.bfloat16 if out_dtype is None else _DTYPES[_operands.out_code(out_dtype, None)]
 
 
 def _on_stream(stream: int, a: Any) -> Any:
@@ -122,199 +125,23 @@ def _workspace(ready: _Ready, a: Any) -> tuple[Any, int]:
     return memory, -(-memory.data_ptr() // alignment) * alignment
 
 
-# --- block_scaled_mm ---------------------------------------------------------------------------------
-
-_SIZE = ctypes.sizeof(_abi.GemmArguments)
-_Arguments = _abi.GemmArguments
-_launch = _abi.lib.jitgemm_gemm_launch
-
-
-def block_scaled_mm(
-    a: Any,
-    b: Any,
-    a_scales: Any,
-    b_scales: Any,
-    out: Any,
-    out_dtype: Any,
-    group_n: int,
-    group_k: int,
-    scale_values: str,
-    m_policy: str,
-    batch_invariant: bool,
-    stream: int | None,
-) -> Any:
-    """jitgemm.block_scaled_mm for tensors."""
-    if stream is not None:
-        with _on_stream(stream, a):
-            return block_scaled_mm(
-                a,
-                b,
-                a_scales,
-                b_scales,
-                out,
-                out_dtype,
-                group_n,
-                group_k,
-                scale_values,
-                m_policy,
-                batch_invariant,
-                None,
-            )
-    if not _is_compiling() and _plain(a, b, a_scales, b_scales, out):
-        return _dense(
-            a,
-            b,
-            a_scales,
-            b_scales,
-            out,
-            out_dtype,
-            group_n,
-            group_k,
-            scale_values,
-            m_policy,
-            batch_invariant,
-        )
-    _check_tensors(a=a, b=b, a_scales=a if a_scales is None else a_scales, b_scales=b_scales)
-    _refuse_gradient_of_out(out, a, b, a_scales, b_scales)
-    options = (group_n, group_k, scale_values, m_policy, batch_invariant)
-    dtype = torch_dtype(out_dtype, out)
-    if out is None:
-        return torch.ops.jitgemm.block_scaled_mm(a, b, a_scales, b_scales, dtype, *options)
-    _check_tensors(out=out)
-    if dtype is not None and dtype != out.dtype:
-        raise errors.InvalidArgument(f"out_dtype: expected {out.dtype}, the dtype of out, found {dtype}")
-    torch.ops.jitgemm.block_scaled_mm_out(a, b, a_scales, b_scales, out, *options)
-    return out
-
-
 def _check_tensors(**arrays: Any) -> None:
     for name, array in arrays.items():
         if not isinstance(array, torch.Tensor):
             raise errors.InvalidArgument(f"{name}: expected a torch tensor like a, found {type(array).__name__}")
 
 
-def _dense(
-    a: Any,
-    b: Any,
-    a_scales: Any,
-    b_scales: Any,
-    out: Any,
-    out_dtype: Any,
-    group_n: int,
-    group_k: int,
-    scale_values: str,
-    m_policy: str,
-    batch_invariant: bool,
-) -> Any:
-    device = a.get_device()
-    a_address = a.data_ptr()
-    b_address = b.data_ptr()
-    if out is None:
-        out_address = 0
-        shape = out_dtype
-    else:
-        out_address = out.data_ptr()
-        shape = (out.shape, out.stride(), out.dtype, out.get_device(), out_dtype)
-    if a_scales is None:
-        scales_address = 0
-        scales = None
-    else:
-        scales_address = a_scales.data_ptr()
-        scales = (a_scales.shape, a_scales.stride(), a_scales.dtype, a_scales.get_device())
-    key = (
-        a.shape,
-        b.shape,
-        a.stride(),
-        b.stride(),
-        a.dtype,
-        b.dtype,
-        device if a.is_cuda else _elsewhere(a, b, a_scales, b_scales, out),
-        b.get_device(),
-        scales,
-        b_scales.shape,
-        b_scales.stride(),
-        b_scales.dtype,
-        b_scales.get_device(),
-        (a_address | b_address | out_address) & 15,
-        shape,
-        group_n,
-        group_k,
-        scale_values,
-        m_policy,
-        batch_invariant,
-    )
-    stream = _raw_stream(device) if device >= 0 else 0
-    ready = _ready.get(key)
-    if ready is None:
-        options = _problem.DenseOptions(group_n, group_k, scale_values, m_policy, batch_invariant)
-        ready = _prepare_dense(a, b, a_scales, b_scales, out, out_dtype, options, stream)
-        _remember(key, ready)
-    if out is None:
-        out = torch.empty(ready.shape, dtype=ready.dtype, device=a.device)
-        out_address = out.data_ptr()
-    if ready.m == 0:
-        return out
-    workspace = 0
-    if ready.workspace:
-        _memory, workspace = _workspace(ready, a)
-    status = _launch(
-        ready.handle,
-        _byref(
-            _Arguments(
-                _SIZE,
-                a_address,
-                b_address,
-                scales_address,
-                b_scales.data_ptr(),
-                out_address,
-                ready.m,
-                workspace,
-                ready.workspace,
-                0,
-                0,
-            )
-        ),
-        stream,
-    )
-    if status:
-        raise _abi.last_error(status)
-    return out
+# --- One way for every kind of product: group_rows is None for a single one ----------------------------
 
-
-def _prepare_dense(
-    a: Any,
-    b: Any,
-    a_scales: Any,
-    b_scales: Any,
-    out: Any,
-    out_dtype: Any,
-    options: _problem.DenseOptions,
-    stream: int,
-) -> _Ready:
-    arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales}
-    views = {name: _arrays.as_view(name, array) for name, array in arrays.items() if array is not None}
-    m, n, _ = _problem.check_dense(views, options)
-    if out is None:
-        code = _problem.out_code(out_dtype, None)
-        # Fresh memory of torch is aligned to more than any kernel asks for.
-        views["out"] = _arrays.View(0, (m, n), (n, 1), code, views["a"].device, None)
-    else:
-        views["out"] = _arrays.as_view("out", out)
-        code = _problem.out_code(out_dtype, views["out"])
-    device = _runtime.open_device(_problem.check_devices(views))
-    problem = _problem.dense_problem(views, options)
-    operation = None if m == 0 else device.operation(_runtime.DENSE, problem, stream)
-    return _Ready(operation, m, (m, n), code)
-
-
-# --- grouped_block_scaled_mm -------------------------------------------------------------------------
-
+_SIZE = ctypes.sizeof(_abi.GemmArguments)
 _GROUPED_SIZE = ctypes.sizeof(_abi.GroupedGemmArguments)
+_Arguments = _abi.GemmArguments
 _GroupedArguments = _abi.GroupedGemmArguments
+_launch = _abi.lib.jitgemm_gemm_launch
 _launch_grouped = _abi.lib.jitgemm_grouped_gemm_launch
 
 
-def grouped_block_scaled_mm(
+def product(
     a: Any,
     b: Any,
     a_scales: Any,
@@ -324,37 +151,36 @@ def grouped_block_scaled_mm(
     out_dtype: Any,
     invalid_count: Any,
     stream: int | None,
-    *options: Any,
+    options: tuple[Any, ...],
 ) -> Any:
-    """jitgemm.grouped_block_scaled_mm for tensors."""
+    """jitgemm.block_scaled_mm and jitgemm.grouped_block_scaled_mm for tensors."""
     if stream is not None:
         with _on_stream(stream, a):
-            return grouped_block_scaled_mm(
-                a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, None, *options
-            )
-    if (
-        not _is_compiling()
-        and _plain(a, b, a_scales, b_scales, out)
-        and type(group_rows) in _PLAIN
-        and (invalid_count is None or type(invalid_count) in _PLAIN)
-    ):
-        return _grouped(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, *options)
-    scales = {"a_scales": a_scales, "b_scales": b_scales}
-    _check_tensors(a=a, b=b, group_rows=group_rows, **{name: x for name, x in scales.items() if x is not None})
+            return product(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, None, options)
+    if not _is_compiling() and _plain(a, b, a_scales, b_scales, group_rows, out, invalid_count):
+        return _eager(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, options)
+    grouped = group_rows is not None
+    given = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales, "group_rows": group_rows, "out": out}
+    optional = ("a_scales", "b_scales", "group_rows", "out") if grouped else ("a_scales", "group_rows", "out")
+    _check_tensors(**{name: x for name, x in given.items() if x is not None or name not in optional})
     _refuse_gradient_of_out(out, a, b, a_scales, b_scales)
     dtype = torch_dtype(out_dtype, out)
+    inputs = (a, b, a_scales, b_scales, group_rows) if grouped else (a, b, a_scales, b_scales)
+    ops = torch.ops.jitgemm
+    if out is None and invalid_count is None:
+        return (ops.grouped_block_scaled_mm if grouped else ops.block_scaled_mm)(*inputs, dtype, *options)
     if out is None:
-        if invalid_count is None:
-            return torch.ops.jitgemm.grouped_block_scaled_mm(a, b, a_scales, b_scales, group_rows, dtype, *options)
-        out = a.new_empty((*a.shape[:-1], b.shape[1]), dtype=dtype)
+        out = a.new_empty((*a.shape[:-1], b.shape[-2]), dtype=dtype)
     elif dtype is not None and dtype != out.dtype:
         raise errors.InvalidArgument(f"out_dtype: expected {out.dtype}, the dtype of out, found {dtype}")
-    _check_tensors(out=out)
-    torch.ops.jitgemm.grouped_block_scaled_mm_out(a, b, a_scales, b_scales, group_rows, out, invalid_count, *options)
+    if grouped:
+        ops.grouped_block_scaled_mm_out(*inputs, out, invalid_count, *options)
+    else:
+        ops.block_scaled_mm_out(*inputs, out, *options)
     return out
 
 
-def _grouped(
+def _eager(
     a: Any,
     b: Any,
     a_scales: Any,
@@ -363,34 +189,35 @@ def _grouped(
     out: Any,
     out_dtype: Any,
     invalid_count: Any,
-    *options: Any,
+    options: tuple[Any, ...],
 ) -> Any:
     device = a.get_device()
     a_address = a.data_ptr()
     b_address = b.data_ptr()
     if out is None:
         out_address = 0
-        shape = out_dtype
+        out_key = out_dtype
     else:
         out_address = out.data_ptr()
-        shape = (out.shape, out.stride(), out.dtype, out.get_device(), out_dtype)
-    if a_scales is None or b_scales is None:
-        scales: Any = (a_scales is None, b_scales is None)
-        a_scales_address = b_scales_address = 0
+        out_key = (out.shape, out.stride(), out.dtype, out.get_device(), out_dtype)
+    if a_scales is None:
+        a_scales_address = 0
+        a_scales_key = None
     else:
         a_scales_address = a_scales.data_ptr()
+        a_scales_key = (a_scales.shape, a_scales.stride(), a_scales.dtype, a_scales.get_device())
+    if b_scales is None:
+        b_scales_address = 0
+        b_scales_key = None
+    else:
         b_scales_address = b_scales.data_ptr()
-        scales = (
-            a_scales.shape,
-            b_scales.shape,
-            a_scales.stride(),
-            b_scales.stride(),
-            a_scales.dtype,
-            b_scales.dtype,
-            a_scales.get_device(),
-            b_scales.get_device(),
-        )
-    counter = None if invalid_count is None else (invalid_count.shape, invalid_count.dtype, invalid_count.get_device())
+        b_scales_key = (b_scales.shape, b_scales.stride(), b_scales.dtype, b_scales.get_device())
+    if group_rows is None:
+        rows_key: Any = None
+    else:
+        rows_key = (group_rows.shape, group_rows.stride(), group_rows.dtype, group_rows.get_device())
+        if invalid_count is not None:
+            rows_key += (invalid_count.shape, invalid_count.dtype, invalid_count.get_device())
     key = (
         a.shape,
         b.shape,
@@ -398,24 +225,28 @@ def _grouped(
         b.stride(),
         a.dtype,
         b.dtype,
-        device if a.is_cuda else _elsewhere(a, b, a_scales, b_scales, out),
+        device if device >= 0 else _elsewhere(a, b, a_scales, b_scales, out),
         b.get_device(),
-        scales,
-        group_rows.shape,
-        group_rows.stride(),
-        group_rows.dtype,
-        group_rows.get_device(),
-        counter,
+        a_scales_key,
+        b_scales_key,
+        rows_key,
         (a_address | b_address | out_address) & 15,
-        shape,
+        out_key,
         options,
     )
     stream = _raw_stream(device) if device >= 0 else 0
     ready = _ready.get(key)
     if ready is None:
-        arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales, "group_rows": group_rows}
-        given = _problem.GroupedOptions(*options)
-        ready = _prepare_grouped(arrays, out, out_dtype, invalid_count, given, stream)
+        arrays = {
+            "a": a,
+            "b": b,
+            "a_scales": a_scales,
+            "b_scales": b_scales,
+            "group_rows": group_rows,
+            "invalid_count": invalid_count,
+        }
+        given = _operands.DenseOptions(*options) if group_rows is None else _operands.GroupedOptions(*options)
+        ready = _prepare(arrays, out, out_dtype, given, stream)
         _remember(key, ready)
     if out is None:
         out = torch.empty(ready.shape, dtype=ready.dtype, device=a.device)
@@ -425,53 +256,62 @@ def _grouped(
     workspace = 0
     if ready.workspace:
         _memory, workspace = _workspace(ready, a)
-    status = _launch_grouped(
-        ready.handle,
-        _byref(
-            _GroupedArguments(
-                _GROUPED_SIZE,
-                a_address,
-                b_address,
-                a_scales_address,
-                b_scales_address,
-                group_rows.data_ptr(),
-                out_address,
-                ready.m,
-                0 if invalid_count is None else invalid_count.data_ptr(),
-                workspace,
-                ready.workspace,
-                0,
-                0,
-            )
-        ),
-        stream,
-    )
+    if group_rows is None:
+        status = _launch(
+            ready.handle,
+            _byref(
+                _Arguments(
+                    _SIZE,
+                    a_address,
+                    b_address,
+                    a_scales_address,
+                    b_scales_address,
+                    out_address,
+                    ready.m,
+                    workspace,
+                    ready.workspace,
+                )
+            ),
+            stream,
+        )
+    else:
+        status = _launch_grouped(
+            ready.handle,
+            _byref(
+                _GroupedArguments(
+                    _GROUPED_SIZE,
+                    a_address,
+                    b_address,
+                    a_scales_address,
+                    b_scales_address,
+                    group_rows.data_ptr(),
+                    out_address,
+                    ready.m,
+                    0 if invalid_count is None else invalid_count.data_ptr(),
+                    workspace,
+                    ready.workspace,
+                )
+            ),
+            stream,
+        )
     if status:
         raise _abi.last_error(status)
     return out
 
 
-def _prepare_grouped(
-    arrays: dict[str, Any],
-    out: Any,
-    out_dtype: Any,
-    invalid_count: Any,
-    options: _problem.GroupedOptions,
-    stream: int,
-) -> _Ready:
+def _prepare(arrays: dict[str, Any], out: Any, out_dtype: Any, options: _operands.Options, stream: int) -> _Ready:
     views = {name: _arrays.as_view(name, array) for name, array in arrays.items() if array is not None}
-    m, shape = _problem.check_grouped(views, options)
+    m, shape = options.check(views)
     if out is None:
-        code = _problem.out_code(out_dtype, None)
+        code = _operands.out_code(out_dtype, None)
+        # Fresh memory of torch is aligned to more than any kernel asks for.
         views["out"] = _arrays.View(0, shape, _arrays.dense_strides(shape), code, views["a"].device, None)
     else:
         views["out"] = _arrays.as_view("out", out)
-        code = _problem.out_code(out_dtype, views["out"])
-    if invalid_count is not None:
-        views["invalid_count"] = _arrays.as_view("invalid_count", invalid_count)
-    device = _runtime.open_device(_problem.check_devices(views))
-    problem = _problem.grouped_problem(views, options)
-    operation = None if m == 0 else device.operation(_runtime.GROUPED, problem, stream)
+        code = _operands.out_code(out_dtype, views["out"])
+    device = _runtime.open_device(_operands.check_devices(views))
+    problem = options.problem(views)
+    operation = None if m == 0 else device.operation(options.kind, problem, stream)
     return _Ready(operation, m, shape, code)
 
 
@@ -497,11 +337,11 @@ def _register(schema: str, run: Any, fake: Any, differentiable: bool) -> None:
 
 
 def _run_dense(a: Any, b: Any, a_scales: Any, b_scales: Any, out_dtype: Any, *options: Any) -> Any:
-    return _dense(a, b, a_scales, b_scales, None, out_dtype, *options)
+    return _eager(a, b, a_scales, b_scales, None, None, out_dtype, None, options)
 
 
 def _run_dense_out(a: Any, b: Any, a_scales: Any, b_scales: Any, out: Any, *options: Any) -> None:
-    _dense(a, b, a_scales, b_scales, out, None, *options)
+    _eager(a, b, a_scales, b_scales, None, out, None, None, options)
 
 
 def _fake_dense(a: Any, b: Any, a_scales: Any, b_scales: Any, out_dtype: Any, *options: Any) -> Any:
@@ -539,13 +379,13 @@ _GROUPED_INPUTS = "Tensor a, Tensor b, Tensor? a_scales, Tensor? b_scales, Tenso
 
 
 def _run_grouped(a: Any, b: Any, a_scales: Any, b_scales: Any, rows: Any, out_dtype: Any, *options: Any) -> Any:
-    return _grouped(a, b, a_scales, b_scales, rows, None, out_dtype, None, *options)
+    return _eager(a, b, a_scales, b_scales, rows, None, out_dtype, None, options)
 
 
 def _run_grouped_out(
     a: Any, b: Any, a_scales: Any, b_scales: Any, rows: Any, out: Any, invalid_count: Any, *options: Any
 ) -> None:
-    _grouped(a, b, a_scales, b_scales, rows, out, None, invalid_count, *options)
+    _eager(a, b, a_scales, b_scales, rows, out, None, invalid_count, options)
 
 
 def _fake_grouped(a: Any, b: Any, a_scales: Any, b_scales: Any, rows: Any, out_dtype: Any, *options: Any) -> Any:

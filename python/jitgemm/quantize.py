@@ -15,7 +15,8 @@ import sys
 from typing import Any
 
 from . import _abi, _arrays, errors
-from ._problem import ceil_div, check_group
+from ._operands import check_group
+from ._problem import ceil_div
 
 _LARGEST = {_abi.F8_E4M3: 448.0, _abi.F8_E5M2: 57344.0}
 SCALE_RULES = ("amax", "pow2")
