@@ -22,6 +22,8 @@ struct Work {
   ScaleValues scales;
 };
 
+enum class Checks { kAll, kNoRaces, kNone };
+
 struct Sample {
   double seconds = 0;
   uint64_t thread_instructions = 0;
@@ -29,14 +31,15 @@ struct Sample {
 };
 
 Result<Sample> run(const GemmPlan& plan, const KernelImage& image,
-                   const BlockScaledStorage& storage, bool sanitize, uint32_t threads) {
+                   const BlockScaledStorage& storage, Checks checks, uint32_t threads) {
   Sample sample;
   SimDeviceOptions options;
-  options.sanitize = sanitize;
+  options.sanitize = checks != Checks::kNone;
+  options.races = checks == Checks::kAll;
   options.threads = threads;
   options.observe = [&](const sim::Report& report) {
     sample.thread_instructions = report.thread_instructions;
-    sample.bytes = report.peak_state_bytes;
+    sample.bytes = report.peak_state_bytes + report.race_state_bytes;
   };
   const GemmProblem& p = plan.problem;
   SimDevice device(p.arch, options);
@@ -75,12 +78,15 @@ Status bench(const Work& work, int64_t m, int64_t n, int64_t k, uint32_t threads
   JITGEMM_ASSIGN(const BlockScaledTensors tensors,
                  make_block_scaled_tensors(problem, InputKind::kSmallIntegers, 5));
   JITGEMM_ASSIGN(const BlockScaledStorage storage, lay_out(problem, tensors));
-  JITGEMM_ASSIGN(const Sample with, run(plan, *built.image, storage, true, threads));
-  JITGEMM_ASSIGN(const Sample without, run(plan, *built.image, storage, false, threads));
-  fmt::print("| `{}` | {} x {} x {} | {} | {:.3f} | {:.1f} | {:.3f} | {:.2f} | {:.1f} |\n",
+  JITGEMM_ASSIGN(const Sample with, run(plan, *built.image, storage, Checks::kAll, threads));
+  JITGEMM_ASSIGN(const Sample no_races,
+                 run(plan, *built.image, storage, Checks::kNoRaces, threads));
+  JITGEMM_ASSIGN(const Sample without, run(plan, *built.image, storage, Checks::kNone, threads));
+  fmt::print("| `{}` | {} x {} x {} | {} | {:.3f} | {:.1f} | {:.3f} | {:.3f} | {:.1f} | {:.1f} |\n",
              work.kernel, m, n, k, threads, with.seconds,
-             static_cast<double>(with.thread_instructions) / with.seconds / 1e6, without.seconds,
-             with.seconds / without.seconds, static_cast<double>(with.bytes) / (1 << 20));
+             static_cast<double>(with.thread_instructions) / with.seconds / 1e6, no_races.seconds,
+             without.seconds, static_cast<double>(with.bytes) / (1 << 20),
+             static_cast<double>(no_races.bytes) / (1 << 20));
   return ok_status();
 }
 
@@ -91,8 +97,8 @@ int bench_all() {
       {"sm100_mx", Arch::kSm100a, ScaleValues::kPowerOfTwo},
   };
   fmt::print(
-      "| kernel | m x n x k | threads | CPU s | M thread instructions / s | without sanitizer | "
-      "cost | state MiB |\n|---|---|--:|--:|--:|--:|--:|--:|\n");
+      "| kernel | m x n x k | threads | CPU s | M thread instructions / s | without races | "
+      "without sanitizer | state MiB | without races |\n|---|---|--:|--:|--:|--:|--:|--:|\n");
   for (const Work& work : works) {
     for (const auto& [m, n, k, threads] : std::vector<std::array<int64_t, 4>>{
              {128, 128, 512,  1},

@@ -110,7 +110,7 @@ typedef struct jitgemm_context_options {
   const char* sim_seed;
   /* JITGEMM_SIM_THREADS: "0" (default) is one a core */
   const char* sim_threads;
-  /* JITGEMM_SIM_SANITIZE: "1" (default) or "0" */
+  /* JITGEMM_SIM_SANITIZE: "1" (default), "no-races" or "0" */
   const char* sim_sanitize;
   jitgemm_log_callback log; /* NULL: standard error */
   void* log_user;

@@ -90,6 +90,7 @@ SimDevice::SimDevice(Arch arch, const SimDeviceOptions& options) {
   options_.seed = options.seed;
   observe_ = options.observe;
   options_.sanitize = options.sanitize;
+  options_.races = options.races;
   options_.strict = options.strict;
   if (options.step_limit != 0) options_.step_limit = options.step_limit;
   options_.threads =

@@ -21,7 +21,8 @@ struct SimDeviceOptions {
   uint64_t seed = 0;
   uint32_t threads = 0;  // 0: one a core
   bool sanitize = true;
-  bool strict = true;       // sim::Options
+  bool races = true;        // sim::Options
+  bool strict = true;       // the same
   uint64_t step_limit = 0;  // warp instructions of a launch; 0: the simulator's default
   std::function<void(const sim::Report&)> observe;  // called after each launch, if set
 };

@@ -37,10 +37,12 @@ Result<SimDeviceOptions> sim_options(const Settings& settings) {
   JITGEMM_ASSIGN(const uint64_t threads, parse_number(settings, "sim_threads"));
   options.threads = static_cast<uint32_t>(std::min<uint64_t>(threads, 1024));
   const std::string& sanitize = settings.value("sim_sanitize");
-  if (sanitize != "0" && sanitize != "1") {
-    return invalid_argument(fmt::format("sim_sanitize: expected 0 or 1, found '{}'", sanitize));
+  if (sanitize != "0" && sanitize != "1" && sanitize != "no-races") {
+    return invalid_argument(
+        fmt::format("sim_sanitize: expected 0, 1 or no-races, found '{}'", sanitize));
   }
-  options.sanitize = sanitize == "1";
+  options.sanitize = sanitize != "0";
+  options.races = sanitize == "1";
   return options;
 }
 

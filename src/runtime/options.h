@@ -24,7 +24,7 @@ struct ContextOptions {
   std::string sim_numerics;     // JITGEMM_SIM_NUMERICS: exact, hopper, blackwell; default by arch
   std::string sim_seed;      // JITGEMM_SIM_SEED: 0 completes asynchronous work as late as is legal
   std::string sim_threads;   // JITGEMM_SIM_THREADS: 0 is one a core
-  std::string sim_sanitize;  // JITGEMM_SIM_SANITIZE: 1 (default) or 0
+  std::string sim_sanitize;  // JITGEMM_SIM_SANITIZE: 1 (default), no-races or 0
   // JITGEMM_TUNING_DB: the file of measured plans (default: tuning.json in the cache folder), or
   // "off": neither that nor what the library ships.
   std::string tuning_database;

@@ -3,7 +3,7 @@
 
 #include "fmt/format.h"
 #include "sim/decode.h"
-#include "sim/report.h"
+#include "sim/race_check.h"
 
 namespace jitgemm::sim {
 namespace {
@@ -95,14 +95,6 @@ Step locate_global(Warp& w, const Op& op, uint32_t lane, Space space, uint64_t a
   return Step::kNext;
 }
 
-// Atomics and strong accesses synchronise; plain ones may race (PTX ISA 8.7.1).
-bool may_race(const Op& op) {
-  const ptx::Opcode opcode = op.instruction->opcode;
-  if (opcode == ptx::Opcode::kAtom || opcode == ptx::Opcode::kRed) return false;
-  const ptx::Semantics s = op.modifiers().semantics;
-  return s == ptx::Semantics::kNone || s == ptx::Semantics::kWeak;
-}
-
 }  // namespace
 
 Space space_of(ptx::Space space) {
@@ -161,7 +153,7 @@ Step check_read(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64
         return w.fault(op, l, FaultKind::kAsyncReadBeforeCompletion,
                        fmt::format("{} byte(s) at shared offset {:#x}", bytes, at.offset));
       }
-      if (const uint64_t o = find_unseen_async_write(w, *at.cta, at.offset, bytes);
+      if (const uint64_t o = find_unseen_async_write(w, lane, *at.cta, at.offset, bytes);
           o != SharedShadow::kNone) {
         return w.fault(op, l, FaultKind::kAsyncReadBeforeCompletion,
                        fmt::format("{} byte(s) at shared offset {:#x}: complete in this run, but "
@@ -195,30 +187,12 @@ Step check_read(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64
         return w.fault(op, l, FaultKind::kUninitialisedMemory,
                        w.cta.cluster.grid.memory.describe(at.range->base + at.offset, bytes));
       }
-      return check_predecessor(w, op, lane, at.range->base + at.offset, bytes);
+      if (check_predecessor(w, op, lane, at.range->base + at.offset, bytes) == Step::kFault)
+        return Step::kFault;
+      return check_global_race(w, op, lane, *at.range, at.range->base + at.offset, bytes, false);
     default: break;
   }
   return Step::kNext;
-}
-
-Step check_race(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint64_t offset, uint64_t bytes,
-                bool write) {
-  const GridState& grid = w.cta.cluster.grid;
-  if (!grid.options.sanitize || !may_race(op)) return Step::kNext;
-  const RaceShadow::Access access = {w.view.now(), op.index, static_cast<uint16_t>(w.cluster_warp),
-                                     static_cast<uint8_t>(lane), 0};
-  RaceShadow& races = cta.shared.races;
-  const RaceShadow::Access* other = write ? races.write(offset, bytes, access, w.view)
-                                          : races.read(offset, bytes, access, w.view);
-  if (other == nullptr) [[likely]]
-    return Step::kNext;
-  const Op& other_op = grid.kernel->ops[other->op];
-  return w.fault(op, static_cast<int32_t>(lane), FaultKind::kDataRace,
-                 fmt::format("{} byte(s) at shared offset {:#x} of CTA rank {}; the other side is "
-                             "warp {} of CTA rank {}, lane {}, at line {}: {}",
-                             bytes, offset, cta.rank, other->warp % grid.warps_per_cta,
-                             other->warp / grid.warps_per_cta, other->lane,
-                             other_op.instruction->position.line, source_line(grid, other_op)));
 }
 
 Step check_predecessor(Warp& w, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes) {
@@ -258,6 +232,9 @@ Step check_write(Warp& w, const Op& op, uint32_t lane, const Location& at, uint6
       if (const Step s = check_predecessor(w, op, lane, at.range->base + at.offset, bytes);
           s != Step::kNext)
         return s;
+      if (check_global_race(w, op, lane, *at.range, at.range->base + at.offset, bytes, true) ==
+          Step::kFault)
+        return Step::kFault;
       w.cta.cluster.grid.memory.mark_written(*at.range, at.range->base + at.offset, bytes);
       break;
     default:
@@ -268,10 +245,12 @@ Step check_write(Warp& w, const Op& op, uint32_t lane, const Location& at, uint6
   return Step::kNext;
 }
 
-uint64_t find_unseen_async_write(const Warp& w, const Cta& cta, uint64_t offset, uint64_t bytes) {
+uint64_t find_unseen_async_write(const Warp& w, uint32_t lane, const Cta& cta, uint64_t offset,
+                                 uint64_t bytes) {
   const uint32_t async_proxy = cta.cluster.agents.async_proxy();
   return cta.shared.shadow.find_write(offset, bytes, [&](const SharedShadow::Granule& g) {
-    return g.writer == async_proxy && !w.view.knows(async_proxy, g.epoch);
+    return g.writer == async_proxy &&
+           !w.view.threads().knows(lane, async_proxy, kAllLanes, g.epoch);
   });
 }
 

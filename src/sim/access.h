@@ -33,18 +33,14 @@ Step locate(Warp& warp, const Op& op, uint32_t lane, Space space, uint64_t addre
 Step check_read(Warp& warp, const Op& op, uint32_t lane, const Location& location, uint64_t bytes);
 Step check_write(Warp& warp, const Op& op, uint32_t lane, const Location& location, uint64_t bytes);
 
-// Faults if a plain access to shared memory races with an earlier one; records it. Of sanitized
-// runs.
-Step check_race(Warp& warp, const Op& op, uint32_t lane, Cta& cta, uint64_t offset, uint64_t bytes,
-                bool write);
-
 // Faults if the grid before this one wrote these global bytes and the warp does not know that it
 // has completed.
 Step check_predecessor(Warp& warp, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes);
 
-// Offset of the first granule that the async proxy wrote and for whose completion the warp has not
+// Offset of the first granule that the async proxy wrote and for whose completion the lane has not
 // waited, by itself or through somebody that it has synchronised with; SharedShadow::kNone.
-uint64_t find_unseen_async_write(const Warp& warp, const Cta& cta, uint64_t offset, uint64_t bytes);
+uint64_t find_unseen_async_write(const Warp& warp, uint32_t lane, const Cta& cta, uint64_t offset,
+                                 uint64_t bytes);
 
 // locate + check + copy.
 Step load_bytes(Warp& warp, const Op& op, uint32_t lane, Space space, uint64_t address,

@@ -41,6 +41,10 @@ struct TensorPart {
   // tcgen05.ld read it last, which tensor pipe.
   uint16_t writer = 0, loader = 0, pipe = 0;
   Epoch written = 0, loaded = 0, used = 0;
+  // For reports: the instructions, and the lanes of those that a single thread issues.
+  static constexpr uint8_t kWholeWarp = 0xff;
+  uint32_t writing_op = 0, loading_op = 0, using_op = 0;
+  uint8_t writing_lane = kWholeWarp, using_lane = kWholeWarp;
 };
 inline constexpr uint32_t kTensorLaneGroups = 8;
 
@@ -49,6 +53,7 @@ struct TensorRegion {
   uint32_t lane_groups = 0;
   uint32_t column = 0;
   uint32_t columns = 0;
+  uint32_t op = 0;  // of a load or store that is not waited for
 };
 
 struct AsyncWarpState {
@@ -68,6 +73,13 @@ struct AsyncWarpState {
   };
   std::vector<WgmmaGroup> wgmma = std::vector<WgmmaGroup>(1);
   AsyncId last_wgmma = 0;
+  // Bulk stores whose completion has not been waited for.
+  struct BulkStore {
+    AsyncId id = 0;
+    uint32_t copy = 0;  // GlobalRaces::DeedId
+    uint32_t lane = 0;
+  };
+  std::vector<BulkStore> bulk_stores;
 };
 
 struct AsyncCtaState {

@@ -42,19 +42,23 @@ void Handover::join(const Handover& other) {
   seen.join(other.seen);
   fenced.join(other.fenced);
   tensor.join(other.tensor);
+  threads.join(other.threads);
 }
 
 void Handover::clear() {
   seen.clear();
   fenced.clear();
   tensor.clear();
+  threads.clear();
 }
 
-void WarpView::begin(Agents agents, uint32_t self, bool strict) {
+void WarpView::begin(Agents agents, uint32_t self, bool strict, uint64_t cluster) {
   agents_ = agents;
   self_ = self;
   tensor_fences_ = strict;
   now_ = 1;
+  const uint32_t threads = agents.async_proxy() + 1;
+  threads_.begin(self, cluster * threads, threads);
 }
 
 void WarpView::publish_tensor() {
@@ -63,7 +67,16 @@ void WarpView::publish_tensor() {
   tensor_published_.set(agents_.tensor_pipe(self_), now_);
 }
 
-void WarpView::release(Handover& to, bool relaxed) {
+void WarpView::release(Handover& to, bool relaxed, LaneMask lanes) {
+  if (!relaxed) {
+    threads_.release(to.threads, now_, lanes);
+  } else if (const ThreadClock* fenced = threads_.fenced_in_cluster()) {
+    to.threads.join(*fenced);
+  }
+  release_warp(to, relaxed);
+}
+
+void WarpView::release_warp(Handover& to, bool relaxed) {
   if (!tensor_fences_) publish_tensor();
   if (!relaxed) {
     to.seen.join(seen_);
@@ -74,7 +87,16 @@ void WarpView::release(Handover& to, bool relaxed) {
   ++now_;
 }
 
-void WarpView::acquire(const Handover& from, bool relaxed) {
+void WarpView::acquire(const Handover& from, bool relaxed, LaneMask lanes) {
+  if (relaxed) {
+    threads_.acquire_at_fence(from.threads);
+  } else {
+    threads_.acquire(from.threads, lanes);
+  }
+  acquire_warp(from, relaxed);
+}
+
+void WarpView::acquire_warp(const Handover& from, bool relaxed) {
   if (relaxed) {
     relaxed_.seen.join(from.seen);
     relaxed_.fenced.join(from.fenced);
@@ -87,11 +109,13 @@ void WarpView::acquire(const Handover& from, bool relaxed) {
 }
 
 void WarpView::release_writes(Handover& to) {
+  to.threads.add(self_, kAllLanes, now_);
   to.seen.set(self_, now_++);
 }
 
-Handover WarpView::commit() {
+Handover WarpView::commit(LaneMask lanes) {
   Handover to;
+  threads_.release(to.threads, now_, lanes);
   to.seen.join(seen_);
   to.seen.set(self_, now_);
   to.fenced.join(fenced_);
@@ -102,7 +126,12 @@ Handover WarpView::commit() {
 }
 
 void WarpView::lanes_synchronised() {
+  threads_.meet(kAllLanes, now_);
   lanes_synchronised_ = now_++;
+}
+
+void WarpView::lanes_met(LaneMask lanes) {
+  threads_.meet(lanes, now_++);
 }
 
 void WarpView::proxy_fence(LaneMask lanes, LaneMask live) {
@@ -130,8 +159,16 @@ void WarpView::memory_fence(Handover& memory) {
   seen_.join(relaxed_.seen);
   fenced_.join(relaxed_.fenced);
   relaxed_.clear();
-  release(memory, false);
-  acquire(memory, false);
+  release_memory(memory);
+  acquire_memory(memory);
+}
+
+void WarpView::fence_threads(SyncScope scope, LaneMask lanes) {
+  threads_.fence(scope, now_++, lanes);
+}
+
+ForeignPointer WarpView::release_threads(LaneMask lanes) {
+  return threads_.snapshot(now_++, lanes);
 }
 
 }  // namespace jitgemm::sim

@@ -4,17 +4,16 @@
 // causality order). Three orders are kept apart, because different instructions establish them:
 // plain causality; causality along which a proxy fence stands (8.9.4); and the order of tcgen05
 // operations, which thread synchronisation hands on only between a pair of tcgen05 fences
-// (9.7.16.6.3). It knows nothing of memory or of instructions.
+// (9.7.16.6.3). A fourth, of single threads, is in thread_order.h. It knows nothing of memory or of
+// instructions.
 #pragma once
+
+#include "sim/thread_order.h"
 
 #include <cstdint>
 #include <vector>
 
 namespace jitgemm::sim {
-
-// Counts the synchronisations of one agent; events of the agent bear the epoch they fall into.
-using Epoch = uint32_t;
-using LaneMask = uint32_t;
 
 // Agents of a cluster of n warps: the warps 0..n-1, the async proxy n, for each warp its own queue
 // of tcgen05.mma, cp and shift, which the warp must wait for like for anybody else, and the grid
@@ -69,14 +68,16 @@ struct Handover {
   Clock seen;
   FencedClock fenced;
   Clock tensor;
+  ThreadClock threads;
   void join(const Handover& other);
   void clear();
 };
 
-// The view of one warp. Lanes are told apart for proxy fences alone.
+// The view of one warp. Lanes are told apart for proxy fences and in threads().
 class WarpView {
  public:
-  void begin(Agents agents, uint32_t self, bool tensor_fences);
+  // `cluster`: its number in the grid.
+  void begin(Agents agents, uint32_t self, bool tensor_fences, uint64_t cluster = 0);
 
   // The epoch of what the warp does now.
   Epoch now() const { return now_; }
@@ -104,25 +105,46 @@ class WarpView {
   void predecessor_completed() { seen_.set(agents_.predecessor(), 1); }
   bool predecessor_has_completed() const { return seen_.at(agents_.predecessor()) != 0; }
 
-  // Release and acquire. `relaxed`: orders execution only, until a fence.
-  void release(Handover& to, bool relaxed);
-  void acquire(const Handover& from, bool relaxed);
+  // What single threads know of each other.
+  const ThreadView& threads() const { return threads_; }
+
+  // Release and acquire of `lanes` (all of them: every live one). `relaxed`: orders execution only,
+  // until a fence.
+  void release(Handover& to, bool relaxed, LaneMask lanes = kAllLanes);
+  void acquire(const Handover& from, bool relaxed, LaneMask lanes = kAllLanes);
   // Writes that take effect now, of an asynchronous operation in the generic proxy, become part of
   // `to`.
   void release_writes(Handover& to);
   // What tcgen05.commit hands over once the operations before it are complete; it implies
   // before_thread_sync for those (9.7.16.6.4.2).
-  Handover commit();
+  Handover commit(LaneMask lanes = kAllLanes);
   void lanes_synchronised();
+  // Some lanes have met, as far as data races go.
+  void lanes_met(LaneMask lanes);
   void proxy_fence(LaneMask lanes, LaneMask live);
   void before_thread_sync();
   void after_thread_sync();
   // fence.acq_rel, fence.sc, membar: relaxed operations around it synchronise. `memory` stands for
   // all locations of memory by which warps may synchronise.
   void memory_fence(Handover& memory);
+  // The same for one half of it: a release or an acquire of any location.
+  void release_memory(Handover& memory) { release_warp(memory, false); }
+  void acquire_memory(const Handover& memory) { acquire_warp(memory, false); }
+
+  // --- Single threads, through locations of memory (sync_locations.h) ----------------------------
+  void fence_threads(SyncScope scope, LaneMask lanes);
+  // What a release of `lanes` to a location hands over.
+  ForeignPointer release_threads(LaneMask lanes);
+  void acquire_threads(const ForeignPointer& from, LaneMask lanes) {
+    threads_.acquire(from, lanes);
+  }
+  // By a relaxed operation: known after the next fence.
+  void acquire_threads_at_fence(const ForeignPointer& from) { threads_.acquire_at_fence(from); }
 
  private:
   void publish_tensor();
+  void release_warp(Handover& to, bool relaxed);
+  void acquire_warp(const Handover& from, bool relaxed);
   Agents agents_;
   uint32_t self_ = 0;
   bool tensor_fences_ = true;
@@ -131,6 +153,7 @@ class WarpView {
   Clock seen_, issue_, tensor_, tensor_arrived_, tensor_published_;
   FencedClock fenced_;
   Handover relaxed_;  // acquired by relaxed operations since the last fence
+  ThreadView threads_;
 };
 
 }  // namespace jitgemm::sim

@@ -7,6 +7,7 @@
 #include "sim/access.h"
 #include "sim/exec.h"
 #include "sim/lanes.h"
+#include "sim/race_check.h"
 
 #include <algorithm>
 #include <array>
@@ -104,10 +105,15 @@ Step cp_async(Warp& w, const Op& op, LaneMask active) {
       shared.copying.clear(copy.offset, copy.bytes);
       --shared.copies_in_flight;
       // Written now, as far as others are concerned; conflicts were looked for at issue.
-      if (c.grid.options.sanitize) {
-        const RaceShadow::Access access = {
-            writer->view.now(), number, static_cast<uint16_t>(writer->cluster_warp), copy.lane, 0};
-        static_cast<void>(shared.races.write(copy.offset, copy.bytes, access, writer->view));
+      if (c.grid.options.sanitize && c.grid.options.races) {
+        RaceShadow::Access access;
+        access.epoch = writer->view.now();
+        access.lanes = LaneMask{1} << copy.lane;
+        access.op = number;
+        access.warp = static_cast<uint16_t>(writer->cluster_warp);
+        access.write = 1;
+        static_cast<void>(shared.races.access(copy.offset, copy.bytes, access, copy.lane,
+                                              writer->view.threads()));
       }
       shared.shadow.generic_write(copy.offset, copy.bytes, writer->cluster_warp, active,
                                   writer->view.now());

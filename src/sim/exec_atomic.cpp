@@ -7,6 +7,7 @@
 #include "sim/exec.h"
 #include "sim/float_math.h"
 #include "sim/lanes.h"
+#include "sim/race_check.h"
 
 #include <algorithm>
 #include <atomic>
@@ -140,6 +141,7 @@ Step atomic(Warp& w, const Op& op, LaneMask active) {
     if (const Step s = check_read(w, op, lane, at, total); s != Step::kNext) return s;
     const uint64_t effects = w.cta.cluster.effects;
     if (const Step s = check_write(w, op, lane, at, total); s != Step::kNext) return s;
+    release_to(w, op, active, at);
     bool any_change = false;
     for (size_t e = 0; e < b.size(); ++e) {
       const uint64_t value = w.value(b[e], lane), swap = has_c ? w.value(op.slot(kA + 2), lane) : 0;
@@ -155,6 +157,7 @@ Step atomic(Warp& w, const Op& op, LaneMask active) {
       any_change |= changed;
       if constexpr (kReturns) w.set_value(elements(w, op.slot(0))[e], lane, old);
     }
+    acquire_from(w, op, active, at);
     // An atomic that changes nothing is a poll: others can't notice it.
     if (!any_change) w.cta.cluster.effects = effects;
     return Step::kNext;
@@ -190,6 +193,7 @@ Step atomic_128(Warp& w, const Op& op, LaneMask active) {
       return s;
     if (const Step s = check_read(w, op, lane, at, 16); s != Step::kNext) return s;
     if (const Step s = check_write(w, op, lane, at, 16); s != Step::kNext) return s;
+    release_to(w, op, active, at);
     const std::lock_guard lock(w.cta.cluster.grid.wide_atomics);
     Wide128 old;
     copy_in(&old, at.data, 16);
@@ -197,6 +201,7 @@ Step atomic_128(Warp& w, const Op& op, LaneMask active) {
     const Wide128 fresh = cas ? c[lane] : b[lane];
     if (swap) copy_out(at.data, &fresh, 16);
     d[lane] = old;
+    acquire_from(w, op, active, at);
     return Step::kNext;
   });
   w.set_defined(op.slot(0), active);

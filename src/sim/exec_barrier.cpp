@@ -5,6 +5,7 @@
 #include "fmt/format.h"
 #include "sim/exec.h"
 #include "sim/lanes.h"
+#include "sim/race_check.h"
 
 #include <atomic>
 
@@ -17,6 +18,11 @@ using ptx::Opcode;
 using ptx::Operation;
 
 constexpr uint64_t kNoCount = ~uint64_t{0};
+
+// Exited lanes have nothing more to say.
+LaneMask participants(const Warp& w, LaneMask active) {
+  return (active & w.live) == w.live ? kAllLanes : active;
+}
 
 // A uniform operand: every active lane must have the same value.
 Step uniform(Warp& w, const Op& op, const Operand& o, LaneMask active, const char* what,
@@ -80,7 +86,7 @@ Step arrive(Warp& w, const Op& op, LaneMask active, const Operand& number, const
   b.reduces = reduces;
   const bool was_complete = arrived != 0 && (arrived & w.live) == w.live;
   arrived |= active;
-  w.view.release(b.arriving, false);
+  w.view.release(b.arriving, false, participants(w, active));
   if ((active & w.live) == w.live) w.view.lanes_synchronised();
   // A warp counts once all its live lanes have come; the first arrival already opens the
   // generation.
@@ -98,7 +104,7 @@ Wait barrier_wait(uint64_t id, uint64_t generation) {
   wait.a = id;
   wait.b = generation;
   wait.resume = [](Warp& warp, Split& s, const Op&) {
-    warp.view.acquire(warp.cta.barriers[s.wait.a].completed, false);
+    warp.view.acquire(warp.cta.barriers[s.wait.a].completed, false, participants(warp, s.mask));
     return Step::kNext;
   };
   wait.describe = [](const Warp& warp, const Split& s) {
@@ -118,7 +124,7 @@ Step bar_sync(Warp& w, const Op& op, LaneMask active) {
   const uint64_t generation = w.cta.barriers[id].generation;
   w.cta.settle_barrier(static_cast<uint32_t>(id));
   if (w.cta.barriers[id].generation == generation) return w.park(barrier_wait(id, generation));
-  w.view.acquire(w.cta.barriers[id].completed, false);
+  w.view.acquire(w.cta.barriers[id].completed, false, participants(w, active));
   return Step::kNext;
 }
 
@@ -159,13 +165,13 @@ Step bar_red(Warp& w, const Op& op, LaneMask active) {
   const uint64_t generation = b.generation;
   w.cta.settle_barrier(static_cast<uint32_t>(id));
   if (b.generation != generation) {
-    w.view.acquire(b.completed, false);
+    w.view.acquire(b.completed, false, participants(w, active));
     write_reduction(w, op, id, active);
     return Step::kNext;
   }
   Wait wait = barrier_wait(id, generation);
   wait.resume = [](Warp& warp, Split& s, const Op& o) {
-    warp.view.acquire(warp.cta.barriers[s.wait.a].completed, false);
+    warp.view.acquire(warp.cta.barriers[s.wait.a].completed, false, participants(warp, s.mask));
     write_reduction(warp, o, s.wait.a, s.mask);
     return Step::kNext;
   };
@@ -180,7 +186,8 @@ Step cluster_arrive(Warp& w, const Op& op, LaneMask active) {
   w.cluster_arrived |= active;
   w.view.release(
       w.cta.cluster.barrier_arriving,
-      op.modifiers().semantics == ptx::Semantics::kRelaxed && w.cta.cluster.grid.options.strict);
+      op.modifiers().semantics == ptx::Semantics::kRelaxed && w.cta.cluster.grid.options.strict,
+      participants(w, active));
   if ((active & w.live) == w.live) w.view.lanes_synchronised();
   w.cta.cluster.settle_barrier();
   ++w.cta.cluster.effects;
@@ -194,7 +201,7 @@ Step cluster_wait(Warp& w, const Op& op, LaneMask active) {
   }
   if ((w.cluster_arrived & active) == 0) {
     w.cluster_unwaited &= ~active;
-    w.view.acquire(w.cta.cluster.barrier_completed, false);
+    w.view.acquire(w.cta.cluster.barrier_completed, false, participants(w, active));
     return Step::kNext;
   }
   Wait wait;
@@ -206,7 +213,8 @@ Step cluster_wait(Warp& w, const Op& op, LaneMask active) {
   return w.park(wait);
 }
 
-Step fence(Warp& w, const Op&, LaneMask) {
+Step fence(Warp& w, const Op& op, LaneMask active) {
+  fence_threads(w, op, active);
   w.view.memory_fence(w.cta.cluster.memory);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return Step::kNext;

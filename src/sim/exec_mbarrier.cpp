@@ -6,6 +6,8 @@
 #include "sim/async_state.h"
 #include "sim/exec.h"
 #include "sim/machine_state.h"
+#include "sim/race_check.h"
+#include "sim/report.h"
 
 #include <fmt/format.h>
 
@@ -80,6 +82,8 @@ Step locate_target(Warp& w, const Op& op, uint32_t lane, const Operand& address,
     return Step::kFault;
   }
   if (require_mbarrier(w, op, lane, *place.cta, place.offset) == Step::kFault) return Step::kFault;
+  if (check_atomic_race(w, op, lane, *place.cta, place.offset, kObjectBytes) == Step::kFault)
+    return Step::kFault;
   std::string why;
   target = {place.cta, place.offset, find_mbarrier(*place.cta, place.offset, why)};
   return Step::kNext;
@@ -134,6 +138,8 @@ Step exec_inval(Warp& w, const Op& op, LaneMask active) {
                      fmt::format("mbarrier.inval at offset {:#x} with transaction count {}",
                                  t.offset, t.object->tx));
     }
+    if (check_race(w, op, lane, *t.cta, t.offset, kObjectBytes, true) == Step::kFault)
+      return Step::kFault;
     t.cta->async_state->mbarriers.erase(t.offset);
     // The bytes are free for other use, and hold nothing.
     t.cta->shared.written.clear(t.offset, kObjectBytes);
@@ -182,6 +188,8 @@ Step exec_arrive(Warp& w, const Op& op, LaneMask active) {
   const bool has_count = count_slot.kind != OperandKind::kNone;
   if (has_count && w.require_defined(op, count_slot, active, "the count") == Step::kFault)
     return Step::kFault;
+  const Mbarrier* released = nullptr;
+  uint64_t released_phase = 0;
   return for_lanes(active, [&](uint32_t lane) {
     Target t;
     if (locate_target(w, op, lane, op.slot(1), t) == Step::kFault) return Step::kFault;
@@ -202,7 +210,14 @@ Step exec_arrive(Warp& w, const Op& op, LaneMask active) {
       return w.fault(op, static_cast<int32_t>(lane), FaultKind::kMbarrierMisuse,
                      "an arrival with .noComplete may not complete the phase");
     }
-    w.view.release(b.arriving, m.semantics == ptx::Semantics::kRelaxed);
+    // Lanes that arrive together at one object release together.
+    if (released != &b || released_phase != b.phase) {
+      const LaneMask rest = active & ~((LaneMask{1} << lane) - 1);
+      w.view.release(b.arriving, m.semantics == ptx::Semantics::kRelaxed,
+                     (rest & w.live) == w.live ? kAllLanes : rest);
+      released = &b;
+      released_phase = b.phase;
+    }
     b.pending -= static_cast<uint32_t>(arrivals);
     if (kDrop) b.expected -= static_cast<uint32_t>(arrivals);
     if (op.slot(0).kind == OperandKind::kValue) {
@@ -283,7 +298,8 @@ Step exec_wait(Warp& w, const Op& op, LaneMask active) {
     if (done) {
       done_lanes |= LaneMask{1} << lane;
       if (acquired != t.object) {
-        w.view.acquire(t.object->completed, op.modifiers().semantics == ptx::Semantics::kRelaxed);
+        w.view.acquire(t.object->completed, op.modifiers().semantics == ptx::Semantics::kRelaxed,
+                       (active & w.live) == w.live ? kAllLanes : active);
       }
       acquired = t.object;
     }
@@ -337,7 +353,7 @@ Step exec_cp_async_arrive(Warp& w, const Op& op, LaneMask active) {
     arrival.after = w.cp_async_groups.outstanding(LaneMask{1} << lane, 0, true);
     arrival.cta_rank = w.cta.rank;
     Handover issued;
-    w.view.release(issued, false);
+    w.view.release(issued, false, LaneMask{1} << lane);
     arrival.complete = [cta = t.cta, offset = t.offset, origin = arrival.origin, issued,
                         warp = &w](Cluster& cluster) {
       Handover done = issued;
@@ -468,6 +484,7 @@ void mbarrier_complete_tx(Cluster& cluster, Cta& cta, uint32_t offset, uint32_t 
   if (b == nullptr) return cluster.raise(origin, FaultKind::kMbarrierMisuse, std::move(why));
   b->tx -= bytes;
   b->arriving.seen.set(cluster.agents.async_proxy(), cluster.async_writes);
+  b->arriving.threads.add(cluster.agents.async_proxy(), kAllLanes, cluster.async_writes);
   if (b->tx < -int64_t{kMaxCount})
     return cluster.raise(origin, FaultKind::kTransactionCount, out_of_range(*b, offset));
   if (std::string text = excess(*b, offset); !text.empty()) {
@@ -503,7 +520,7 @@ Step check_async_source(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint64_t
   const auto lacks = [&](auto refuses) {
     return cta.shared.shadow.find_write(offset, bytes, refuses);
   };
-  if (const uint64_t at = find_unseen_async_write(w, cta, offset, bytes);
+  if (const uint64_t at = find_unseen_async_write(w, lane, cta, offset, bytes);
       at != SharedShadow::kNone) {
     return w.fault(op, l, FaultKind::kAsyncReadBeforeCompletion,
                    fmt::format("{}: the asynchronous write of offset {:#x} is complete in this "
@@ -516,13 +533,21 @@ Step check_async_source(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint64_t
       });
       at != SharedShadow::kNone) {
     const SharedShadow::Granule& g = cta.shared.shadow.at(at);
-    return w.fault(
-        op, l, FaultKind::kMissingProxyFence,
-        fmt::format("{}: offset {:#x} was written by warp {} through the generic proxy; {}", what,
-                    at, g.writer,
-                    w.view.knows(g.writer, g.epoch)
-                        ? "no fence.proxy.async lies between"
-                        : "nothing orders this instruction after that write"));
+    const RaceShadow::Access* write = nullptr;
+    for (uint64_t b = at; write == nullptr && b < at + SharedShadow::kGranule;
+         b += RaceShadow::kWord)
+      write = cta.shared.races.last_write(b);
+    const std::string writer =
+        write == nullptr || write->warp != g.writer
+            ? fmt::format("warp {} of the cluster", g.writer)
+            : describe_thread(cluster.grid, cluster.number, g.writer,
+                              std::countr_zero(write->lanes | LaneMask{1} << 31), write->op);
+    return w.fault(op, l, FaultKind::kMissingProxyFence,
+                   fmt::format("{}: offset {:#x} was written through the generic proxy by {}; {}",
+                               what, at, writer,
+                               w.view.knows(g.writer, g.epoch)
+                                   ? "no fence.proxy.async lies between"
+                                   : "nothing orders this instruction after that write"));
   }
   if (op.instruction->opcode != ptx::Opcode::kTcgen05Mma &&
       op.instruction->opcode != ptx::Opcode::kTcgen05Cp) {

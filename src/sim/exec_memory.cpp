@@ -5,6 +5,7 @@
 #include "sim/access.h"
 #include "sim/exec.h"
 #include "sim/lanes.h"
+#include "sim/race_check.h"
 
 #include <atomic>
 
@@ -46,7 +47,8 @@ inline Step place_read(Warp& w, const Op& op, uint32_t lane, Space space, uint64
         bytes <= SharedShadow::kGranule) {
       const SharedShadow::Granule& g = shared.shadow.at(offset);
       const uint32_t async_proxy = w.cta.cluster.agents.async_proxy();
-      if (g.async_writers == 0 && (g.writer != async_proxy || w.view.knows(async_proxy, g.epoch))) {
+      if (g.async_writers == 0 && (g.writer != async_proxy ||
+                                   w.view.threads().knows(lane, async_proxy, kAllLanes, g.epoch))) {
         data = shared.bytes.data() + offset;
         return check_race(w, op, lane, w.cta, offset, bytes, false);
       }
@@ -54,7 +56,8 @@ inline Step place_read(Warp& w, const Op& op, uint32_t lane, Space space, uint64
   } else if (space == Space::kGlobal && (address & (bytes - 1)) == 0) {
     const GlobalMemory::Range* r = w.range_hint;
     if (r != nullptr && address - r->base < r->bytes && bytes <= r->bytes - (address - r->base) &&
-        r->readable && !r->written && !w.cta.cluster.grid.memory.has_predecessor()) {
+        r->readable && !r->written && !r->writable &&
+        !w.cta.cluster.grid.memory.has_predecessor()) {
       data = reinterpret_cast<const std::byte*>(address);
       return Step::kNext;
     }
@@ -102,9 +105,11 @@ Step load(Warp& w, const Op& op, LaneMask active) {
   const Operand& a = op.slot(1);
   if (const Step s = w.require_defined(op, a, active, "the address"); s != Step::kNext) return s;
   const auto d = registers_of(w, op.slot(0));
+  const bool strong = is_strong(op);
   const Step step = each_lane(active, [&](uint32_t lane) {
     const std::byte* data = nullptr;
-    if (const Step s = place_read(w, op, lane, space, w.address(a, lane), bytes * elements, data);
+    const uint64_t address = w.address(a, lane);
+    if (const Step s = place_read(w, op, lane, space, address, bytes * elements, data);
         s != Step::kNext)
       return s;
     for (uint64_t e = 0; e < elements; ++e, data += bytes) {
@@ -115,11 +120,13 @@ Step load(Warp& w, const Op& op, LaneMask active) {
         w.set_value(d[e], lane, load_element(data, bytes, (p & kSigned) != 0));
       }
     }
+    if (Location at; strong && locate(w, op, lane, space, address, 1, 1, at) == Step::kNext)
+      acquire_from(w, op, active, at);
     return Step::kNext;
   });
   if ((p & kFence) != 0) {
     std::atomic_thread_fence(std::memory_order_acquire);
-    w.view.acquire(w.cta.cluster.memory, false);
+    w.view.acquire_memory(w.cta.cluster.memory);
   }
   for (const Operand& o : d) w.set_defined(o, active);
   return step;
@@ -157,7 +164,7 @@ Step store(Warp& w, const Op& op, LaneMask active) {
   }
   if ((p & kFence) != 0) {
     std::atomic_thread_fence(std::memory_order_release);
-    w.view.release(w.cta.cluster.memory, false);
+    w.view.release_memory(w.cta.cluster.memory);
   }
   return each_lane(active, [&](uint32_t lane) {
     const uint64_t address = w.address(a, lane), total = bytes * elements;
@@ -165,6 +172,7 @@ Step store(Warp& w, const Op& op, LaneMask active) {
     if (const Step s = locate(w, op, lane, space, address, total, total, at); s != Step::kNext)
       return s;
     if (const Step s = check_write(w, op, lane, at, total); s != Step::kNext) return s;
+    release_to(w, op, active, at);
     std::byte* data = at.data;
     for (uint64_t e = 0; e < elements; ++e, data += bytes) {
       if (bytes == 16) {
@@ -222,7 +230,8 @@ uint64_t access_payload(const Instruction& i) {
 Choice choose_load(const ptx::Function& f, const Instruction& i) {
   const uint64_t p = access_payload(i);
   const ptx::Operand& d = f.operands_of(i)[0];
-  if (d.is_register() && elements_in(p) == 1 && (p & kFence) == 0) {
+  if (d.is_register() && elements_in(p) == 1 &&
+      (i.modifiers.semantics == Semantics::kNone || i.modifiers.semantics == Semantics::kWeak)) {
     const int width = ptx::type_bits(d.type);
     const Space space = space_in(p);
     if (bytes_in(p) == 4 && width == 32) {

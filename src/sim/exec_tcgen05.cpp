@@ -6,6 +6,7 @@
 
 #include "sim/access.h"
 #include "sim/exec_tma.h"
+#include "sim/report.h"
 
 #include <fmt/format.h>
 
@@ -192,22 +193,22 @@ Step exec_dealloc(Warp& w, const Op& op, LaneMask active) {
     return w.fault(op, -1, FaultKind::kTensorMemoryOrder,
                    "tcgen05.dealloc of columns that an operation still uses");
   }
-  uint32_t other = 0;
-  bool unordered = false;
+  const TensorPart* other = nullptr;
   for_each_part(w.cta, {kAllLaneGroups, found->column, found->columns}, [&](const TensorPart& p) {
     // The order of execution is enough, as a relaxed arrival gives it.
     if (p.loaded != 0 && !w.view.knows(p.loader, p.loaded) &&
         !w.view.tensor_ordered(p.loader, p.loaded) &&
         !w.view.tensor_handed_over(p.loader, p.loaded)) {
-      unordered = true;
-      other = p.loader;
+      other = &p;
     }
   });
-  if (unordered && w.cta.cluster.grid.options.sanitize) {
+  const Cluster& cluster = w.cta.cluster;
+  if (other != nullptr && cluster.grid.options.sanitize) {
     return w.fault(op, -1, FaultKind::kTensorMemoryOrder,
-                   fmt::format("tcgen05.dealloc of columns that warp {} of the cluster has loaded; "
-                               "nothing orders the two",
-                               other));
+                   fmt::format("tcgen05.dealloc of columns that are loaded by {}; nothing orders "
+                               "the two",
+                               describe_thread(cluster.grid, cluster.number, other->loader, -1,
+                                               other->loading_op)));
   }
   ++w.cta.cluster.effects;
   if (op.modifiers().cta_group == 2) {
@@ -291,7 +292,7 @@ Step exec_commit(Warp& w, const Op& op, LaneMask active) {
     const bool tracks = operations.empty() ||
                         std::any_of(operations.begin(), operations.end(),
                                     [&](const auto& earlier) { return earlier.lane == lane; });
-    Handover handover = w.view.commit();
+    Handover handover = w.view.commit(LaneMask{1} << lane);
     if (!tracks) handover.tensor.clear();
     std::erase_if(operations,
                   [&](const auto& earlier) { return cluster.engine.is_complete(earlier.id); });
@@ -393,28 +394,32 @@ Step check_tensor_order(Warp& w, const Op& op, Cta& cta, const TensorRegion& reg
   const uint32_t own_pipe = cluster.agents.tensor_pipe(w.cluster_warp);
   uint32_t agent = 0;
   Epoch epoch = 0;
+  uint32_t other_op = 0;
+  int32_t other_lane = -1;
   const char* deed = nullptr;
-  const auto look = [&](uint32_t who, Epoch when, const char* did) {
+  const auto look = [&](uint32_t who, Epoch when, const char* did, uint32_t by_op, uint8_t lane) {
     // Operations of one pipe take effect in the order of issue (9.7.16.6.2).
     if (deed != nullptr || when == 0 || (is_pipe && who == own_pipe)) return;
     if (w.view.tensor_ordered(who, when)) return;
     agent = who;
     epoch = when;
     deed = did;
+    other_op = by_op;
+    other_lane = lane == TensorPart::kWholeWarp ? -1 : lane;
   };
   for_each_part(cta, region, [&](const TensorPart& p) {
-    look(p.writer, p.written, "written");
+    look(p.writer, p.written, "written", p.writing_op, p.writing_lane);
     if (!writes) return;
-    look(p.loader, p.loaded, "loaded");
-    look(p.pipe, p.used, "read");
+    look(p.loader, p.loaded, "loaded", p.loading_op, TensorPart::kWholeWarp);
+    look(p.pipe, p.used, "read", p.using_op, p.using_lane);
   });
   if (deed == nullptr) return Step::kNext;
   const bool pipe = agent > cluster.agents.async_proxy();
   const uint32_t warp = pipe ? agent - cluster.agents.tensor_pipe(0) : agent;
   return w.fault(
       op, -1, FaultKind::kTensorMemoryOrder,
-      fmt::format("{}: cells that a {} of warp {} of the cluster has {}; {}", what,
-                  pipe ? "tcgen05.mma or cp" : "tcgen05.ld or st", warp, deed,
+      fmt::format("{}: cells that are {} by {}; {}", what, deed,
+                  describe_thread(cluster.grid, cluster.number, warp, other_lane, other_op),
                   w.view.tensor_handed_over(agent, epoch)
                       ? "no tcgen05.fence::after_thread_sync since the synchronisation with it"
                       : "no tcgen05.commit or fence::before_thread_sync followed by a "

@@ -149,6 +149,7 @@ Step exec_ld(Warp& w, const Op& op, LaneMask active) {
   for (const TensorRegion& region : a.regions) {
     for_each_part(w.cta, region, [](TensorPart& p) { ++p.loads; });
     w.async_state->loads.push_back(region);
+    w.async_state->loads.back().op = op.index;
   }
   return Step::kNext;
 }
@@ -179,6 +180,7 @@ Step exec_st(Warp& w, const Op& op, LaneMask active) {
   for (const TensorRegion& region : a.regions) {
     for_each_part(w.cta, region, [](TensorPart& p) { ++p.stores; });
     w.async_state->stores.push_back(region);
+    w.async_state->stores.back().op = op.index;
   }
   ++w.cta.cluster.effects;
   return Step::kNext;
@@ -193,6 +195,7 @@ Step exec_wait(Warp& w, const Op& op, LaneMask) {
         --p.loads;
         p.loaded = w.view.now();
         p.loader = static_cast<uint16_t>(w.cluster_warp);
+        p.loading_op = region.op;
       });
     }
     state.load_registers.clear();
@@ -204,6 +207,8 @@ Step exec_wait(Warp& w, const Op& op, LaneMask) {
       --p.stores;
       p.written = w.view.now();
       p.writer = static_cast<uint16_t>(w.cluster_warp);
+      p.writing_op = region.op;
+      p.writing_lane = TensorPart::kWholeWarp;
     });
   }
   state.stores.clear();

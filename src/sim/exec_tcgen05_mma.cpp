@@ -403,6 +403,8 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
         ++p.async_readers;
         p.used = w.view.now();
         p.pipe = pipe;
+        p.using_op = op.index;
+        p.using_lane = static_cast<uint8_t>(lane);
       });
     }
     for (const TensorRegion& region : o.written) {
@@ -410,6 +412,8 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
         ++p.async_writers;
         p.written = w.view.now();
         p.writer = pipe;
+        p.writing_op = op.index;
+        p.writing_lane = static_cast<uint8_t>(lane);
       });
     }
   }
@@ -481,6 +485,8 @@ Step issue_cp(Warp& w, const Op& op, uint32_t lane) {
       ++p.async_writers;
       p.written = w.view.now();
       p.writer = static_cast<uint16_t>(cta->cluster.agents.tensor_pipe(w.cluster_warp));
+      p.writing_op = op.index;
+      p.writing_lane = static_cast<uint8_t>(lane);
     });
   }
   submit_tensor_operation(w, op, lane, "tcgen05.cp", [=](Cluster&) {

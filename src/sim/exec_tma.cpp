@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace jitgemm::sim {
 namespace {
 
@@ -54,7 +56,8 @@ Step exec_load(Warp& w, const Op& op, LaneMask active) {
     if (check_multiple(w, op, lane, "the global address", source, kBulkUnit) == Step::kFault)
       return Step::kFault;
     if (bytes == 0) return Step::kNext;
-    if (check_global_read(w, op, lane, source, bytes) == Step::kFault) return Step::kFault;
+    const GlobalRaces::DeedId deed = begin_copy(w, op);
+    if (check_global_read(w, op, lane, deed, source, bytes) == Step::kFault) return Step::kFault;
     LoadTargets targets;
     if (locate_targets(w, op, lane, op.slot(0), op.slot(3), op.slot(4), bytes, kBulkUnit,
                        targets) == Step::kFault) {
@@ -64,7 +67,8 @@ Step exec_load(Warp& w, const Op& op, LaneMask active) {
     copy.name = "cp.async.bulk";
     copy.origin = w.origin(op, static_cast<int32_t>(lane));
     copy.cta_rank = w.cta.rank;
-    copy.complete = [targets, source, bytes, origin = copy.origin](Cluster& cluster) {
+    copy.complete = [targets, source, bytes, deed, origin = copy.origin](Cluster& cluster) {
+      copy_has_read(cluster, deed, cluster.async_writes + 1);
       for (const LoadTarget& target : targets.places) {
         std::memcpy(target.cta->shared.bytes.data() + target.offset,
                     reinterpret_cast<const void*>(source), bytes);
@@ -145,9 +149,9 @@ Step exec_store(Warp& w, const Op& op, LaneMask active) {
                            "the source of the copy") == Step::kFault) {
       return Step::kFault;
     }
-    if (reduces && check_global_read(w, op, lane, destination, bytes) == Step::kFault)
+    const GlobalRaces::DeedId deed = begin_copy(w, op);
+    if (check_global_write(w, op, lane, deed, destination, bytes, reduces) == Step::kFault)
       return Step::kFault;
-    if (check_global_write(w, op, lane, destination, bytes) == Step::kFault) return Step::kFault;
     const bool masked = op.modifiers().has(ptx::Flag::kCpMask);
     const uint64_t mask = masked ? w.value(op.slot(4), lane) : 0;
     const auto write = [=](const std::vector<std::byte>& data) {
@@ -166,7 +170,7 @@ Step exec_store(Warp& w, const Op& op, LaneMask active) {
       for (uint32_t i = 0; i < bytes; i += step)
         reduce_element(operation, type, to + i, data.data() + i);
     };
-    submit_store(w, op, lane, *source.cta, source.offset, bytes, write);
+    submit_store(w, op, lane, deed, *source.cta, source.offset, bytes, write);
     return Step::kNext;
   });
 }
@@ -186,7 +190,21 @@ Step exec_wait_group(Warp& w, const Op& op, LaneMask active) {
   const auto keep =
       static_cast<uint32_t>(w.value(op.slot(0), static_cast<uint32_t>(std::countr_zero(active))));
   Cluster& cluster = w.cta.cluster;
-  for (const AsyncId id : groups.outstanding(active, keep)) cluster.engine.complete(cluster, id);
+  const std::vector<AsyncId> waited = groups.outstanding(active, keep);
+  if (&groups == &w.bulk_groups) {
+    // What the newest groups and the open one hold is still to be waited for.
+    const std::vector<AsyncId> all = groups.outstanding(active, 0, true);
+    std::erase_if(w.async_state->bulk_stores, [&](const AsyncWarpState::BulkStore& store) {
+      if ((active >> store.lane & 1) == 0) return false;
+      if (std::binary_search(all.begin(), all.end(), store.id) &&
+          !std::binary_search(waited.begin(), waited.end(), store.id)) {
+        return false;
+      }
+      copy_was_awaited(w, store.copy);
+      return true;
+    });
+  }
+  for (const AsyncId id : waited) cluster.engine.complete(cluster, id);
   w.bulk_groups.forget_complete(cluster.engine);
   w.bulk_read_groups.forget_complete(cluster.engine);
   return Step::kNext;
@@ -262,19 +280,25 @@ Step fault_access(Warp& w, const Op& op, uint32_t lane, AccessResult result, uin
 
 }  // namespace
 
-Step check_global_read(Warp& w, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes) {
+Step check_global_read(Warp& w, const Op& op, uint32_t lane, GlobalRaces::DeedId copy,
+                       uint64_t address, uint64_t bytes) {
   const AccessResult result = w.cta.cluster.grid.memory.check_read(address, bytes, w.range_hint);
   if (result == AccessResult::kNotWritten && !w.cta.cluster.grid.options.sanitize)
     return Step::kNext;
   if (result != AccessResult::kOk) return fault_access(w, op, lane, result, address, bytes);
-  return check_predecessor(w, op, lane, address, bytes);
+  if (check_predecessor(w, op, lane, address, bytes) == Step::kFault) return Step::kFault;
+  return copy == 0 ? Step::kNext : check_copy(w, op, lane, copy, address, bytes, false, false);
 }
 
-Step check_global_write(Warp& w, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes) {
+Step check_global_write(Warp& w, const Op& op, uint32_t lane, GlobalRaces::DeedId copy,
+                        uint64_t address, uint64_t bytes, bool reduces) {
+  if (reduces && check_global_read(w, op, lane, 0, address, bytes) == Step::kFault)
+    return Step::kFault;
   if (const Step s = check_predecessor(w, op, lane, address, bytes); s != Step::kNext) return s;
-  return fault_access(w, op, lane,
-                      w.cta.cluster.grid.memory.check_write(address, bytes, w.range_hint), address,
-                      bytes);
+  if (fault_access(w, op, lane, w.cta.cluster.grid.memory.check_write(address, bytes, w.range_hint),
+                   address, bytes) == Step::kFault)
+    return Step::kFault;
+  return check_copy(w, op, lane, copy, address, bytes, true, reduces);
 }
 
 Step locate_targets(Warp& w, const Op& op, uint32_t lane, const Operand& destination,
@@ -341,7 +365,8 @@ void finish_load(Cluster& cluster, const LoadTarget& target, uint32_t bytes,
   mbarrier_complete_tx(cluster, *target.barrier_cta, target.barrier, transaction_bytes, origin);
 }
 
-void submit_store(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint32_t offset, uint32_t bytes,
+void submit_store(Warp& w, const Op& op, uint32_t lane, GlobalRaces::DeedId copy_id, Cta& cta,
+                  uint32_t offset, uint32_t bytes,
                   std::function<void(const std::vector<std::byte>&)> write) {
   Cluster& cluster = w.cta.cluster;
   cta.shared.shadow.begin_async_read(offset, bytes);
@@ -366,6 +391,7 @@ void submit_store(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint32_t offse
   const AsyncId store_id = cluster.engine.submit(std::move(store));
   w.bulk_read_groups.add(read_id, LaneMask{1} << lane);
   w.bulk_groups.add(store_id, LaneMask{1} << lane);
+  if (copy_id != 0) w.async_state->bulk_stores.push_back({store_id, copy_id, lane});
 }
 
 std::span<const OpcodeRow> tma_rows() {

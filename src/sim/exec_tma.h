@@ -6,6 +6,7 @@
 #include "sim/async_state.h"
 #include "sim/exec.h"
 #include "sim/machine_state.h"
+#include "sim/race_check.h"
 
 #include <cstddef>
 #include <functional>
@@ -41,14 +42,19 @@ Step locate_targets(Warp& warp, const Op& op, uint32_t lane, const Operand& dest
 void finish_load(Cluster& cluster, const LoadTarget& target, uint32_t bytes,
                  uint32_t transaction_bytes, const Origin& origin);
 
-Step check_global_read(Warp& warp, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes);
-Step check_global_write(Warp& warp, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes);
+// The global end of a copy.
+Step check_global_read(Warp& warp, const Op& op, uint32_t lane, GlobalRaces::DeedId copy,
+                       uint64_t address, uint64_t bytes);
+// `reduces`: an atomic read and write of each element.
+Step check_global_write(Warp& warp, const Op& op, uint32_t lane, GlobalRaces::DeedId copy,
+                        uint64_t address, uint64_t bytes, bool reduces);
 
 inline constexpr const char* kBulkReadName = "read of a bulk store";
 inline constexpr const char* kBulkStoreName = "bulk store";
 // Two operations of the lane's open bulk group: the read of shared memory, then write(data).
-void submit_store(Warp& warp, const Op& op, uint32_t lane, Cta& cta, uint32_t offset,
-                  uint32_t bytes, std::function<void(const std::vector<std::byte>&)> write);
+void submit_store(Warp& warp, const Op& op, uint32_t lane, GlobalRaces::DeedId copy_id, Cta& cta,
+                  uint32_t offset, uint32_t bytes,
+                  std::function<void(const std::vector<std::byte>&)> write);
 
 Choice choose_tensor_copy(const ptx::Function& function, const ptx::Instruction& instruction);
 Choice choose_tensor_reduce(const ptx::Function& function, const ptx::Instruction& instruction);

@@ -132,9 +132,10 @@ Step exec_load(Warp& w, const Op& op, LaneMask active) {
         find_rows(w, op, lane, op.slot(2), map, rows) == Step::kFault) {
       return Step::kFault;
     }
+    const GlobalRaces::DeedId deed = begin_copy(w, op);
     for (const BoxRow& row : rows) {
       if (row.valid_begin == row.valid_end) continue;
-      if (check_global_read(w, op, lane, row.address + row.valid_begin,
+      if (check_global_read(w, op, lane, deed, row.address + row.valid_begin,
                             row.valid_end - row.valid_begin) == Step::kFault) {
         return Step::kFault;
       }
@@ -149,8 +150,9 @@ Step exec_load(Warp& w, const Op& op, LaneMask active) {
     copy.name = "cp.async.bulk.tensor";
     copy.origin = w.origin(op, static_cast<int32_t>(lane));
     copy.cta_rank = w.cta.rank;
-    copy.complete = [map, rows = std::move(rows), targets, bytes,
+    copy.complete = [map, rows = std::move(rows), targets, bytes, deed,
                      origin = copy.origin](Cluster& cluster) {
+      copy_has_read(cluster, deed, cluster.async_writes + 1);
       const uint32_t row_bytes = row_shared_bytes(map);
       for (const BoxRow& row : rows) {
         const std::vector<std::byte> data = load_row(map, row);
@@ -210,13 +212,13 @@ Step exec_store(Warp& w, const Op& op, LaneMask active) {
                            "the source of the tensor copy") == Step::kFault) {
       return Step::kFault;
     }
+    const GlobalRaces::DeedId deed = begin_copy(w, op);
     for (const BoxRow& row : rows) {
       if (row.valid_begin == row.valid_end) continue;
       const uint64_t at = row.address + row.valid_begin;
       const uint64_t length = row.valid_end - row.valid_begin;
-      if (reduces && check_global_read(w, op, lane, at, length) == Step::kFault)
+      if (check_global_write(w, op, lane, deed, at, length, reduces) == Step::kFault)
         return Step::kFault;
-      if (check_global_write(w, op, lane, at, length) == Step::kFault) return Step::kFault;
     }
     const auto write = [=, rows = std::move(rows),
                         start = source.offset](const std::vector<std::byte>& data) {
@@ -239,7 +241,7 @@ Step exec_store(Warp& w, const Op& op, LaneMask active) {
         }
       }
     };
-    submit_store(w, op, lane, *source.cta, source.offset, bytes, write);
+    submit_store(w, op, lane, deed, *source.cta, source.offset, bytes, write);
     return Step::kNext;
   });
 }

@@ -81,6 +81,11 @@ Step with_members(Warp& w, const Op& op, LaneMask active, uint32_t mask_slot, F 
       continue;
     }
     if (const Step step = perform(w, op, need); step != Step::kNext) return step;
+    // Exchanges order no memory (9.7.13.2 alone does); programs that rely on their meeting are let
+    // pass without strict rules.
+    if (!w.cta.cluster.grid.options.strict) {
+      w.view.lanes_met((w.live & ~need) == 0 ? kAllLanes : need);
+    }
     const uint32_t pc = w.split().pc;
     w.split().synced |= need & active;
     if ((need & ~own) != 0) {
@@ -110,7 +115,11 @@ Step with_members(Warp& w, const Op& op, LaneMask active, uint32_t mask_slot, F 
 
 Step bar_warp_sync(Warp& w, const Op& op, LaneMask active) {
   return with_members(w, op, active, 0, [](Warp& warp, const Op&, LaneMask members) {
-    if ((warp.live & ~members) == 0) warp.view.lanes_synchronised();
+    if ((warp.live & ~members) == 0) {
+      warp.view.lanes_synchronised();
+    } else {
+      warp.view.lanes_met(members);
+    }
     return Step::kNext;
   });
 }

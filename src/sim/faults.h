@@ -96,7 +96,8 @@ namespace jitgemm::sim {
     "griddepcontrol.wait",                                                                         \
     "9.7.13.13 griddepcontrol")                                                                    \
   X(kDataRace, "data race",                                                                        \
-    "two accesses of one location, one of them a write, by warps that no synchronisation orders",  \
+    "two accesses of one location, at least one a write and one plain, by threads that no "        \
+    "synchronisation orders",                                                                      \
     "8.7.1 Conflict and data-races")                                                               \
   X(kIndirectCall, "illegal call through a register",                                              \
     "the register must hold the address of a function that the call's prototype or list of "       \

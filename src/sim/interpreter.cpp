@@ -136,6 +136,7 @@ void run_split(Warp& warp, uint32_t& budget, std::span<OpCount> counts,
         return;
       }
     }
+    ++warp.instance;
     OpCount& count = counts[op.index];
     ++count.issues;
     count.lanes += static_cast<uint64_t>(std::popcount(active));

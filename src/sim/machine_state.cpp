@@ -265,7 +265,7 @@ Cta::Cta(Cluster& owner, uint32_t rank_in_cluster, std::array<uint32_t, 3> id)
     : cluster(owner), rank(rank_in_cluster), ctaid(id) {
   const GridState& grid = cluster.grid;
   shared.resize(grid.shared_bytes);
-  if (grid.options.sanitize) shared.races.resize(grid.shared_bytes);
+  if (grid.options.sanitize && grid.options.races) shared.races.resize(grid.shared_bytes);
   async_state = std::make_unique<AsyncCtaState>();
   for (uint32_t w = 0; w < grid.warps_per_cta; ++w) {
     warps.push_back(std::make_unique<Warp>(*this, w));
@@ -324,7 +324,7 @@ Cluster::Cluster(GridState& owner, std::array<uint32_t, 3> first_ctaid, uint64_t
   agents.warps = grid.ctas_per_cluster * grid.warps_per_cta;
   for (const auto& cta : ctas) {
     for (const auto& warp : cta->warps)
-      warp->view.begin(agents, warp->cluster_warp, grid.options.strict);
+      warp->view.begin(agents, warp->cluster_warp, grid.options.strict, number);
   }
   if (grid.options.seed != 0)
     random_state = grid.options.seed * 0x2545f4914f6cdd1du + number * 0x9e3779b97f4a7c15u + 1;

@@ -8,9 +8,11 @@
 #include "sim/async_engine.h"
 #include "sim/causality.h"
 #include "sim/faults.h"
+#include "sim/global_races.h"
 #include "sim/memory.h"
 #include "sim/program.h"
 #include "sim/simulator.h"
+#include "sim/sync_locations.h"
 
 #include <array>
 #include <atomic>
@@ -112,6 +114,7 @@ class Warp {
   std::vector<Frame> frames;
   uint32_t registers_per_thread = 0;  // of setmaxnreg
   uint64_t executed = 0;              // warp instructions
+  uint32_t instance = 0;              // tells executions of one op apart
 
   // --- Registers --------------------------------------------------------------------------------
   std::byte* banks[2] = {nullptr, nullptr};
@@ -211,6 +214,16 @@ class Warp {
   AsyncGroups wgmma_groups;
   std::unique_ptr<AsyncWarpState> async_state;
   WarpView view;  // what synchronisation has told it
+
+  // Of its latest accesses to global memory (race_check.cpp).
+  struct RaceDeed {
+    uint32_t op = 0;
+    Epoch epoch = 0;
+    uint32_t instance = 0;
+    bool write = false;
+    GlobalRaces::DeedId deed = 0;
+  };
+  std::array<RaceDeed, 16> race_deeds;
 };
 
 // One of the sixteen barriers of a CTA (PTX ISA 9.7.13.1).
@@ -273,6 +286,7 @@ class Cluster {
   Epoch async_writes = 0;                        // completed writes of the async proxy, its epochs
   Handover barrier_arriving, barrier_completed;  // barrier.cluster
   Handover memory;                               // of all locations by which warps may synchronise
+  SyncLocations locations;                       // the same, location by location, for threads
   // Counts everything that another warp could notice. A round without any is a spin.
   uint64_t effects = 0;
   uint64_t effects_at_time_out = ~uint64_t{0};  // when waits last ended by their time limit
@@ -309,6 +323,8 @@ struct GridState {
   Launch launch;
   Options options;
   GlobalMemory memory;
+  GlobalRaces races;
+  SyncLocations locations;  // of global memory
   std::vector<std::byte> parameters;
   std::vector<std::byte> constants;  // the constant bank, addresses patched in
   std::shared_ptr<ModuleVariables> variables;

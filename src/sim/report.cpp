@@ -124,6 +124,20 @@ std::string describe_operands(const Warp& warp, const Op& op, int32_t lane) {
   return text;
 }
 
+std::string describe_thread(const GridState& grid, uint64_t cluster, uint32_t warp, int32_t lane,
+                            uint32_t op) {
+  const Launch& l = grid.launch;
+  const uint64_t nx = l.grid[0] / l.cluster[0], ny = l.grid[1] / l.cluster[1];
+  const uint32_t rank = warp / grid.warps_per_cta;
+  const uint64_t x = cluster % nx * l.cluster[0] + rank % l.cluster[0];
+  const uint64_t y = cluster / nx % ny * l.cluster[1] + rank / l.cluster[0] % l.cluster[1];
+  const uint64_t z = cluster / (nx * ny) * l.cluster[2] + rank / (l.cluster[0] * l.cluster[1]);
+  const Op& other = grid.kernel->ops[op];
+  return fmt::format("CTA ({}, {}, {}), warp {}, {}at line {}: {}", x, y, z,
+                     warp % grid.warps_per_cta, lane < 0 ? "" : fmt::format("lane {}, ", lane),
+                     other.instruction->position.line, source_line(grid, other));
+}
+
 std::string describe_results(const Warp& warp, const Op& op, uint32_t lane) {
   std::string text;
   const auto add = [&](const Operand& o) {
@@ -256,6 +270,12 @@ std::string Report::to_string() const {
       numerics_name(numerics), seed, clusters, ctas, warps, instructions, thread_instructions,
       matrix_instructions, async_operations, global_bytes_read, global_bytes_written,
       shared_bytes_read, shared_bytes_written, local_bytes);
+  if (unjudged_accesses != 0) {
+    text += fmt::format(
+        "{} accesses to global memory were not judged for data races: more state "
+        "than a quarter of the memory limit\n",
+        unjudged_accesses);
+  }
   for (const Counter& c : classes) {
     text += fmt::format("  {:<28} {:>12} {:>14}", c.name, c.instructions, c.thread_instructions);
     if (c.bytes != 0) text += fmt::format(" {:>14} B", c.bytes);

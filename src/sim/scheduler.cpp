@@ -41,9 +41,11 @@ uint64_t state_bytes_of(const GridState& grid) {
   const DecodedKernel& kernel = *grid.kernel;
   const uint64_t warp = kernel.file_bytes + kernel.state_count * sizeof(RegisterState) +
                         kernel.local_bytes * kLanes * 9 / 8;
-  const uint64_t cta = grid.shared_bytes * 9 / 8 +
-                       grid.shared_bytes / SharedShadow::kGranule * sizeof(SharedShadow::Granule) +
-                       (grid.options.sanitize ? RaceShadow::state_bytes(grid.shared_bytes) : 0);
+  const uint64_t cta =
+      grid.shared_bytes * 9 / 8 +
+      grid.shared_bytes / SharedShadow::kGranule * sizeof(SharedShadow::Granule) +
+      (grid.options.sanitize && grid.options.races ? RaceShadow::state_bytes(grid.shared_bytes)
+                                                   : 0);
   return grid.ctas_per_cluster * (cta + grid.warps_per_cta * warp);
 }
 

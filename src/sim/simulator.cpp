@@ -198,6 +198,7 @@ Result<Report> run(const Program& program, const Launch& launch, const Options& 
                     r.name.empty() ? fmt::format("memory range {} of the launch", i) : r.name,
                     r.written, r.log);
   }
+  grid.races.limit(options.memory_limit / 4);
   if (launch.programmatic_dependent) grid.memory.expect_predecessor(launch.predecessor_writes);
   grid.variables = launch.variables;
   if (grid.variables == nullptr) {
@@ -211,6 +212,8 @@ Result<Report> run(const Program& program, const Launch& launch, const Options& 
   Report report = make_report(grid, result.counts);
   report.async_operations = result.async_operations;
   report.peak_state_bytes = result.peak_state_bytes;
+  report.race_state_bytes = grid.races.state_bytes();
+  report.unjudged_accesses = grid.races.unjudged();
   report.ctas = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   report.clusters = report.ctas / grid.ctas_per_cluster;
   report.warps = report.ctas * grid.warps_per_cta;

@@ -91,6 +91,7 @@ struct Options {
   // permutes both; the same value gives the same run for a program without data races.
   uint64_t seed = 0;
   bool sanitize = true;
+  bool races = true;  // part of sanitize: data races
   // Also the rules of the PTX ISA that today's parts do not enforce and that kernels in production
   // do without: tensor memory and the operands of tcgen05 are handed to another thread only between
   // tcgen05.fence::before_thread_sync and ::after_thread_sync (9.7.16.6.4), while 9.7.16.6.3 lets
@@ -129,6 +130,8 @@ struct Report {
   uint64_t matrix_instructions = 0;  // mma.sync, wgmma and tcgen05.mma issues
   uint64_t clusters = 0, ctas = 0, warps = 0;
   uint64_t peak_state_bytes = 0;
+  uint64_t race_state_bytes = 0;   // of what tells data races in global memory
+  uint64_t unjudged_accesses = 0;  // to global memory, beyond the bound of that state
   Numerics numerics = Numerics::kExact;
   uint64_t seed = 0;
   Statistics statistics;  // with Options::statistics

@@ -256,7 +256,7 @@ Result<LaunchDescription> parse_launch(const JsonCursor& json, const NameTable& 
 
 Status parse_options(const JsonCursor& json, RunOptions& options) {
   constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-  JITGEMM_TRY(json.require_object({"seed", "numerics", "sanitize", "strict", "threads",
+  JITGEMM_TRY(json.require_object({"seed", "numerics", "sanitize", "races", "strict", "threads",
                                    "step_limit", "memory_limit", "statistics", "trace"}));
   sim::Options& simulator = options.simulator;
   JITGEMM_ASSIGN(simulator.seed, integer_or(json, "seed", 0, 0, kMost));
@@ -268,6 +268,9 @@ Status parse_options(const JsonCursor& json, RunOptions& options) {
                  integer_or(json, "memory_limit", options.memory_limit, 1, kMost));
   if (const auto sanitize = json.field("sanitize")) {
     JITGEMM_ASSIGN(simulator.sanitize, sanitize->boolean());
+  }
+  if (const auto races = json.field("races")) {
+    JITGEMM_ASSIGN(simulator.races, races->boolean());
   }
   if (const auto strict = json.field("strict")) {
     JITGEMM_ASSIGN(simulator.strict, strict->boolean());

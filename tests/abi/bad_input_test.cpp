@@ -146,9 +146,9 @@ TEST(BadOptions, AreRefused) {
       {"sim_threads",               [](O& o) { o.sim_threads = "-1"; },
        "sim_threads: expected a number, found '-1'"                                                                     },
       {"sim_sanitize",              [](O& o) { o.sim_sanitize = "yes"; },
-       "sim_sanitize: expected 0 or 1, found 'yes'"                                                                     },
+       "sim_sanitize: expected 0, 1 or no-races, found 'yes'"                                                           },
       {"sim_sanitize out of range", [](O& o) { o.sim_sanitize = "2"; },
-       "sim_sanitize: expected 0 or 1, found '2'"                                                                       },
+       "sim_sanitize: expected 0, 1 or no-races, found '2'"                                                             },
       {"struct_size",               [](O& o) { o.struct_size = 1; },
        "options.struct_size: expected 112 (use the _INIT macro), found 1"                                               },
   };

@@ -39,6 +39,8 @@ TEST_P(Grouped, MatchesFloat64AndTouchesNothingElse) {
   ContextOptions options;
   options.sim_seed = target.seed;
   if (target.seed == "varied") options.sim_seed = fmt::format("{}", 1 + 37 * c.name.size() % 101);
+  // Groups that overlap write the same rows: what they are then is undefined.
+  if (!c.compared) options.sim_sanitize = "no-races";
   const Result<std::shared_ptr<Context>> context = Context::create(options);
   ASSERT_TRUE(context) << context.error().to_string();
   const Result<Device*> device = (*context)->device(target.name, target.arch);

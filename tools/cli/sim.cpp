@@ -23,6 +23,7 @@ struct SimFlags {
   std::string trace;
   std::string numerics;
   std::string sanitize;
+  std::string races;
   std::optional<uint64_t> seed;
   std::optional<uint64_t> step_limit;
   std::optional<uint64_t> memory_limit;
@@ -41,6 +42,7 @@ Status apply(const SimFlags& flags, simrun::RunOptions& options) {
   simulator.statistics = simulator.statistics || flags.statistics;
   simulator.strict = simulator.strict || flags.strict;
   if (!flags.sanitize.empty()) simulator.sanitize = flags.sanitize == "on";
+  if (!flags.races.empty()) simulator.races = flags.races == "on";
   if (!flags.trace.empty()) {
     // The command line's files are not relative to the description's folder.
     std::error_code code;
@@ -133,6 +135,8 @@ void add_sim_command(CLI::App& app, Cli& cli) {
                   "Schedule; 0 finishes asynchronous work as late as is legal");
   run->add_option("--numerics", flags->numerics, "exact, hopper or blackwell");
   run->add_option("--sanitize", flags->sanitize, "on or off")->check(CLI::IsMember({"on", "off"}));
+  run->add_option("--races", flags->races, "Data races, a part of --sanitize on: on or off")
+      ->check(CLI::IsMember({"on", "off"}));
   run->add_flag("--strict", flags->strict,
                 "Also rules that today's GPUs do not enforce (docs/simulator.md)");
   run->add_option("--threads", flags->threads, "Host threads")->check(CLI::Range(1, 1024));

@@ -108,8 +108,8 @@ std::string flagged(const std::string& waits) {
          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, "
          "[%r4];\n" +
          kWait +
-         "mov.b32 %r9, 1;\nst.global.b32 [%rd1+1024], %r9;\nbra E;\nC:\n@!%p3 bra E;\n"
-         "F: ld.global.b32 %r9, [%rd1+1024];\nsetp.ne.u32 %p5, %r9, 1;\n@%p5 bra F;\n" +
+         "mov.b32 %r9, 1;\nst.relaxed.gpu.global.b32 [%rd1+1024], %r9;\nbra E;\nC:\n@!%p3 bra E;\n"
+         "F: ld.relaxed.gpu.global.b32 %r9, [%rd1+1024];\nsetp.ne.u32 %p5, %r9, 1;\n@%p5 bra F;\n" +
          waits + "ld.shared.b32 %r10, [%r1];\nE:";
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data races of plain accesses to shared memory: reported with both sides whichever came first in
-// the run; what synchronisation orders, and what is no race, is silent.
+// Data races of accesses to shared memory, between warps and between lanes of one: reported with
+// both sides whichever came first in the run; what synchronisation orders, and what is no race, is
+// silent. Those of global memory are in global_race_test.cpp.
+#include "sim/causality.h"
 #include "sim/models_instruction_descriptor.h"
 #include "sim/race_shadow.h"
 #include "unit/sim/ptx_run.h"
@@ -84,7 +86,7 @@ TEST(Races, BothSidesAreNamed) {
   const std::string found =
       outcome("st.shared.b32 [%r1], 5;", "ld.shared.b32 %r6, [%r1];", 0, true, kWritten);
   EXPECT_THAT(found, AllOf(HasSubstr("data race"), HasSubstr("ld.shared.b32 %r6, [%r1];"),
-                           HasSubstr("the other side is warp 1 of CTA rank 0, lane 31"),
+                           HasSubstr("the other side is a read by CTA (0, 0, 0), warp 1, lane 0"),
                            HasSubstr("st.shared.b32 [%r1], 5;"), HasSubstr("8.7.1")));
   EXPECT_EQ(outcome("st.shared.b32 [%r1], 5;", "ld.shared.b32 %r6, [%r1];", 0, false, kWritten),
             "");
@@ -146,28 +148,135 @@ TEST(Races, ARelaxedArrivalOrdersMemoryOnlyWithoutStrictRules) {
   EXPECT_EQ(others.grid(1, 64).outcome(), "");
 }
 
-TEST(RaceShadow, TheLastTwoReadersAreKept) {
+// Each lane stores its number, then loads what its neighbour stored.
+std::string neighbours(const std::string& meet) {
+  return "add.u32 %r5, %r1, %r3;\nst.shared.b32 [%r5], %r2;\n" + meet +
+         "\nxor.b32 %r6, %r3, 4;\nadd.u32 %r6, %r1, %r6;\nld.shared.b32 %r7, [%r6];";
+}
+
+TEST(LaneRaces, AStoreByOneLaneAndALoadByAnother) {
+  for (const uint64_t seed : {0, 1, 2}) {
+    const std::string found = outcome("", "", seed, true, neighbours(""));
+    EXPECT_THAT(found, AllOf(HasSubstr("data race"), HasSubstr("lane 1, at line"),
+                             HasSubstr("st.shared.b32 [%r5], %r2;"),
+                             HasSubstr("ld.shared.b32 %r7, [%r6];")));
+  }
+  expect_silence("", "", neighbours("bar.warp.sync -1;"));
+  expect_silence("", "", neighbours("bar.sync 0;"));
+}
+
+TEST(LaneRaces, AMeetingOrdersItsMembersAlone) {
+  const std::string half =
+      "and.b32 %r8, %r2, 1;\nsetp.eq.u32 %p5, %r8, 0;\n@%p5 bra EVEN;\n"
+      "bar.warp.sync 0xaaaaaaaa;\nbra ON;\nEVEN:\nbar.warp.sync 0x55555555;\nON:\n";
+  expect_race("", "", neighbours(half));
+  expect_silence("", "", neighbours("bar.warp.sync 0xffffffff;"));
+  // Four lanes that exchange are members of a meeting of their own.
+  expect_silence("", "",
+                 "and.b32 %r9, %r2, 28;\nmov.u32 %r8, 15;\nand.b32 %r9, %r9, 31;\n"
+                 "shl.b32 %r8, %r8, %r9;\n" +
+                     neighbours("bar.warp.sync %r8;"));
+}
+
+TEST(LaneRaces, AnOverwriteOfWhatAnotherLaneReads) {
+  const std::string before = neighbours("bar.warp.sync -1;");
+  expect_race("", "", before + "\nst.shared.b32 [%r5], 1;");
+  expect_silence("", "", before + "\nbar.warp.sync -1;\nst.shared.b32 [%r5], 1;");
+}
+
+TEST(LaneRaces, AnExchangeOrdersMemoryOnlyWithoutStrictRules) {
+  const std::string text =
+      kernel_text("",
+                  "mov.u32 %r1, s;\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\n" +
+                      neighbours("shfl.sync.bfly.b32 %r9, %r2, 1, 0x1f, -1;") + "\nret;",
+                  ".shared .align 16 .b8 s[1024];\n");
+  Runner strict(text);
+  EXPECT_THAT(strict.grid(1, 32).outcome(), HasSubstr("data race"));
+  Runner others(text);
+  others.options.strict = false;
+  EXPECT_EQ(others.grid(1, 32).outcome(), "");
+}
+
+TEST(LaneRaces, LanesThatWriteOneWordByOneInstructionDoNotRace) {
+  expect_silence("st.shared.b32 [%r1], 5;", "");
+  expect_race("st.shared.b32 [%r1], 5;\n@%p7 st.shared.b32 [%r1], 6;", "",
+              "setp.eq.u32 %p7, %r2, 3;");
+}
+
+TEST(LaneRaces, AnArrivalByOneLanePublishesWhatItHasMet) {
+  const std::string init = std::string(kWritten) +
+                           "\nsetp.ne.u32 %p3, %r2, 0;\n@%p3 bra I;\nmbarrier.init.shared.b64 "
+                           "[%r4], 1;\nI:\nbar.sync 0;\nadd.u32 %r10, %r1, %r3;";
+  const std::string arrive =
+      "setp.eq.u32 %p4, %r2, 0;\n@%p4 mbarrier.arrive.shared.b64 %rd5, [%r4];";
+  const std::string wait =
+      "W:\nmbarrier.try_wait.parity.shared.b64 %p4, [%r4], 0;\n@!%p4 bra W;\n"
+      "ld.shared.b32 %r6, [%r10+-128];";
+  expect_race("st.shared.b32 [%r10], 5;\n" + arrive, wait, init);
+  expect_silence("st.shared.b32 [%r10], 5;\nbar.warp.sync -1;\n" + arrive, wait, init);
+}
+
+TEST(LaneRaces, AWaitByOneLaneIsNoWaitOfTheOthers) {
+  const std::string init = std::string(kWritten) +
+                           "\nsetp.ne.u32 %p3, %r2, 0;\n@%p3 bra I;\nmbarrier.init.shared.b64 "
+                           "[%r4], 32;\nI:\nbar.sync 0;\nadd.u32 %r10, %r1, %r3;\n";
+  const std::string write = "st.shared.b32 [%r10], 5;\nmbarrier.arrive.shared.b64 %rd5, [%r4];";
+  const auto wait = [](const std::string& meet) {
+    return "setp.ne.u32 %p4, %r2, 32;\n@%p4 bra M;\n"
+           "W:\nmbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;\n@!%p5 bra W;\nM:\n" +
+           meet + "\nld.shared.b32 %r6, [%r10+-128];";
+  };
+  expect_silence(write, wait("bar.warp.sync -1;"), init);
+  expect_race(write, wait(""), init);
+}
+
+TEST(Races, AnMbarrierIsUsedAfterItsInitialisation) {
+  // Warp 1 arrives at an object that warp 0 has initialised, as a word in memory tells it.
+  const std::string init = "setp.eq.u32 %p3, %r2, 0;\n@%p3 st.shared.b32 [%r1+64], 0;\nbar.sync 0;";
+  const auto first = [](const std::string& fence) {
+    return "@%p3 mbarrier.init.shared.b64 [%r4], 32;\nbar.warp.sync -1;\n" + fence +
+           "\nst.relaxed.cta.shared.b32 [%r1+64], 1;";
+  };
+  const auto second = [](const std::string& fence) {
+    return "W:\nld.relaxed.cta.shared.b32 %r6, [%r1+64];\nsetp.eq.u32 %p6, %r6, 0;\n@%p6 bra W;\n" +
+           fence + "\nmbarrier.arrive.shared.b64 %rd5, [%r4];";
+  };
+  const std::string fence = "fence.acq_rel.cta;";
+  expect_race(first(""), second(""), init);
+  expect_race(first(fence), second(""), init);
+  expect_race(first(""), second(fence), init);
+  expect_silence(first(fence), second(fence), init);
+}
+
+TEST(RaceShadow, AllReadersThatNothingOrdersAreKept) {
   Agents agents;
-  agents.warps = 4;
-  WarpView views[4];
-  for (uint32_t i = 0; i < 4; ++i) views[i].begin(agents, i, false);
+  agents.warps = 8;
+  WarpView views[8];
+  for (uint32_t i = 0; i < 8; ++i) views[i].begin(agents, i, false);
   RaceShadow shadow;
   shadow.resize(64);
-  const auto access = [&](uint16_t warp) {
-    return RaceShadow::Access{views[warp].now(), warp, warp, 0, 0};
+  const auto touch = [&](uint16_t warp, uint64_t offset, bool write) {
+    RaceShadow::Access access;
+    access.epoch = views[warp].now();
+    access.lanes = 1;
+    access.op = access.warp = warp;
+    access.write = write;
+    return shadow.access(offset, 4, access, 0, views[warp].threads());
   };
-  EXPECT_EQ(shadow.read(8, 4, access(0), views[0]), nullptr);
-  EXPECT_EQ(shadow.read(8, 4, access(1), views[1]), nullptr);
-  // Warp 2 knows of warp 0's reads only.
-  Handover handover;
-  views[0].release(handover, false);
-  views[2].acquire(handover, false);
-  const RaceShadow::Access* other = shadow.write(8, 4, access(2), views[2]);
+  for (uint16_t warp = 0; warp < 7; ++warp) EXPECT_EQ(touch(warp, 8, false), nullptr);
+  // Warp 7 knows of all readers but one.
+  for (uint32_t warp = 0; warp < 7; ++warp) {
+    if (warp == 2) continue;
+    Handover handover;
+    views[warp].release(handover, false);
+    views[7].acquire(handover, false);
+  }
+  const RaceShadow::Access* other = touch(7, 8, true);
   ASSERT_NE(other, nullptr);
-  EXPECT_EQ(other->warp, 1);
-  EXPECT_EQ(shadow.write(12, 4, access(2), views[2]), nullptr);
+  EXPECT_EQ(other->warp, 2);
+  EXPECT_EQ(touch(7, 12, true), nullptr);
   shadow.clear(8, 4);
-  EXPECT_EQ(shadow.write(8, 4, access(2), views[2]), nullptr);
+  EXPECT_EQ(touch(7, 8, true), nullptr);
 }
 
 TEST(InstructionDescriptor, ALongKIsToldFromWhatIsIllegal) {
