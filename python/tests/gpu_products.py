@@ -64,12 +64,18 @@ def exact(a: Any, b: Any, a_scales: Any, b_scales: Any) -> tuple[Any, Any]:
     return left @ right.T, left.abs() @ right.abs().T
 
 
+def dequantised_rows(a: Any, a_scales: Any) -> Any:
+    return a.float() * a_scales.repeat_interleave(128, 1)[:, : a.shape[1]]
+
+
+def dequantised_weights(b: Any, b_scales: Any) -> Any:
+    n, k = b.shape
+    return b.float() * b_scales.repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)[:, :k]
+
+
 def dequantised(a: Any, b: Any, a_scales: Any, b_scales: Any) -> Any:
     """The product in float32 of dequantised operands: what peers compare with."""
-    k, n = a.shape[1], b.shape[0]
-    left = a.float() * a_scales.repeat_interleave(128, 1)[:, :k]
-    right = b.float() * b_scales.repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)[:, :k]
-    return left @ right.T
+    return dequantised_rows(a, a_scales) @ dequantised_weights(b, b_scales).T
 
 
 def assert_bound(found: Any, a: Any, b: Any, a_scales: Any, b_scales: Any) -> None:

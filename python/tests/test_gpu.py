@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import pathlib
 import shutil
 import threading
 from typing import Any
 
+import gpu_problems
 import pytest
 
 import jitgemm
@@ -35,14 +37,14 @@ def pick(array: Any, rows: Any) -> Any:
     return array.view(torch.uint8)[rows].view(array.dtype)
 
 
-def grouped(m: int, n: int, k: int, groups: int, **options: Any) -> jitgemm.GroupedGemmProblem:
-    return jitgemm.GroupedGemmProblem(m=m, n=n, k=k, groups=groups, **options)
-
-
-def prewarm(problems: Any) -> None:
-    """Compiles side by side what a grid will need one after the other."""
-    report = jitgemm.prewarm(list(problems), device=torch.device("cuda"), progress=False, workers=16)
+@pytest.fixture(scope="module", autouse=True)
+def kernels(request: pytest.FixtureRequest) -> None:
+    """Compiles side by side what the chosen grids need, rather than one after the other in them."""
+    chosen = {item.function.__name__ for item in request.session.items if isinstance(item, pytest.Function)}
+    problems = gpu_problems.problems_of(chosen)
+    report = jitgemm.prewarm(problems, device=torch.device("cuda"), progress=False, workers=os.cpu_count())
     assert not report.failures
+    print(f"{report.problems} problems prepared in {report.seconds:.1f} s")
 
 
 # --- The example of the documentation, with one import changed ----------------------------------------
@@ -76,23 +78,17 @@ def test_the_example_runs_with_only_the_import_changed() -> None:
 
 # --- Dense: vLLM's grid ---------------------------------------------------------------------------------
 
-M = (1, 7, 8, 83, 4096)
-N = (128, 512, 576, 7168, 13824)
-K = (256, 3884, 4096, 13824, 16384)
-
 
 def test_vllm_block_matmul_grid() -> None:
-    prewarm(
-        jitgemm.GemmProblem(m=m, n=n, k=k, m_policy="class", alignment=16) for m, n, k in itertools.product(M, N, K)
-    )
-    for n, k in itertools.product(N, K):
+    for n, k in itertools.product(gpu_problems.VLLM_N, gpu_problems.VLLM_K):
         b = gpu_products.cast((torch.rand(n, k, device="cuda") - 0.5) * 896)
         b_scales = torch.rand(-(-n // 128), -(-k // 128), device="cuda") * 1e-2
-        for m in M:
+        weights = gpu_products.dequantised_weights(b, b_scales)
+        for m in gpu_problems.VLLM_M:
             a = gpu_products.cast((torch.rand(m, k, device="cuda") - 0.5) * 896)
             a_scales = torch.rand(m, -(-k // 128), device="cuda") * 1e-2
             out = vllm.w8a8_block_fp8_matmul(a, b, a_scales, b_scales, [128, 128], torch.bfloat16)
-            expected = dequantised(a, b, a_scales, b_scales)
+            expected = gpu_products.dequantised_rows(a, a_scales) @ weights.T
             error = (out.float() - expected.bfloat16().float()).abs().mean() / expected.abs().mean()
             assert error < 1e-3, (m, n, k)
 
@@ -105,16 +101,13 @@ def test_vllm_scales_with_rows_contiguous() -> None:
 
 
 def test_flashinfer_dense_grid() -> None:
-    sizes = (128, 512, 4096)
-    prewarm(
-        jitgemm.GemmProblem(m=m, n=n, k=k, m_policy="class", a_scale_major=major, b_scale_major=major)
-        for m, n, k, major in itertools.product((1, 4, 16, 32, *sizes), sizes, sizes, ("row", "column"))
-    )
+    sizes = gpu_problems.SIZES
     for n, k in itertools.product(sizes, sizes):
         b, b_scales = flashinfer.per_block_cast_to_fp8(torch.randn(n, k, device="cuda") / k**0.5, scale_rule="pow2")
-        for m in (1, 4, 16, 32, *sizes):
+        weights = gpu_products.dequantised_weights(b, b_scales)
+        for m in gpu_problems.DENSE_M:
             a, a_scales = flashinfer.per_token_cast_to_fp8(torch.randn(m, k, device="cuda"), scale_rule="pow2")
-            expected = dequantised(a, b, a_scales, b_scales)
+            expected = gpu_products.dequantised_rows(a, a_scales) @ weights.T
             for mode in ("MN", "K"):
                 scales = (a_scales, b_scales) if mode == "K" else (a_scales.T.contiguous(), b_scales.T.contiguous())
                 out = flashinfer.gemm_fp8_nt_groupwise(a, b, *scales, scale_major_mode=mode)
@@ -124,41 +117,12 @@ def test_flashinfer_dense_grid() -> None:
 # --- Grouped: DeepGEMM's and FlashInfer's grids ------------------------------------------------------
 
 
-def contiguous_rows(groups: int, mean: int, alignment: int) -> tuple[list[int], Any]:
-    """Rows of each group around the mean, and the index of each row with -1 in the padding."""
-    generator = torch.Generator().manual_seed(groups)
-    counts = [int(mean * (0.7 + 0.6 * float(torch.rand((), generator=generator)))) for _ in range(groups)]
-    parts = []
-    for group, count in enumerate(counts):
-        padded = -(-count // alignment) * alignment
-        parts.append(torch.tensor([group] * count + [-1] * (padded - count), dtype=torch.int32))
-    return counts, torch.cat(parts).cuda()
-
-
-DEEP_GEMM_SHAPES = [(6144, 7168), (7168, 3072), (4096, 4096), (4096, 2048)]
-DEEP_GEMM_CONTIGUOUS = [(4, 8192), (8, 4096)]
-DEEP_GEMM_MASKED = [(32, 192), (6, 1024), (32, 20), (6, 20)]
-
-
-@pytest.fixture(scope="module")
-def deep_gemm_kernels() -> None:
-    common: dict[str, Any] = {"m_policy": "class", "row_alignment": 128}
-    problems = []
-    for n, k in DEEP_GEMM_SHAPES:
-        for groups, mean in DEEP_GEMM_CONTIGUOUS:
-            m = len(contiguous_rows(groups, mean, 128)[1])
-            problems.append(grouped(m, n, k, groups, a_scale_major="column", **common))
-        for groups, mean in DEEP_GEMM_MASKED:
-            problems.append(grouped(4096, n, k, groups, layout="masked", expected_m=mean, m_policy="class"))
-    prewarm(problems)
-
-
-@pytest.mark.usefixtures("deep_gemm_kernels")
-@pytest.mark.parametrize(("groups", "mean"), DEEP_GEMM_CONTIGUOUS)
-@pytest.mark.parametrize(("n", "k"), DEEP_GEMM_SHAPES)
+@pytest.mark.parametrize(("groups", "mean"), gpu_problems.DEEP_GEMM_CONTIGUOUS)
+@pytest.mark.parametrize(("n", "k"), gpu_problems.DEEP_GEMM_SHAPES)
 def test_deep_gemm_contiguous_grid(groups: int, mean: int, n: int, k: int) -> None:
     alignment = deep_gemm.get_mk_alignment_for_contiguous_layout()
-    counts, indices = contiguous_rows(groups, mean, alignment)
+    counts = gpu_problems.counts_around(groups, mean)
+    indices = torch.tensor(gpu_problems.padded(counts, alignment), dtype=torch.int32, device="cuda")
     given = draw((len(indices),), (groups,), n, k)
     given.a.view(torch.uint8)[indices < 0] = 0
     d = torch.full((len(indices), n), 7, dtype=torch.bfloat16, device="cuda")
@@ -194,11 +158,10 @@ def test_deep_gemm_contiguous_with_end_offsets() -> None:
     assert bool((d[padding] == 0).all())
 
 
-@pytest.mark.usefixtures("deep_gemm_kernels")
-@pytest.mark.parametrize(("groups", "mean"), DEEP_GEMM_MASKED)
-@pytest.mark.parametrize(("n", "k"), DEEP_GEMM_SHAPES)
+@pytest.mark.parametrize(("groups", "mean"), gpu_problems.DEEP_GEMM_MASKED)
+@pytest.mark.parametrize(("n", "k"), gpu_problems.DEEP_GEMM_SHAPES)
 def test_deep_gemm_masked_grid(groups: int, mean: int, n: int, k: int) -> None:
-    most = 4096
+    most = gpu_problems.DEEP_GEMM_MOST
     given = draw((groups, most), (groups,), n, k)
     masked = (mean * (0.7 + 0.6 * torch.rand(groups, device="cuda"))).int()
     d = torch.full((groups, most, n), 7, dtype=torch.bfloat16, device="cuda")
@@ -228,96 +191,85 @@ def test_deep_gemm_packed_exponents() -> None:
     assert_bound(d, given.a, given.b[0], given.a_scales, given.b_scales[0])
 
 
-SHAPES = [(128, 512), (512, 128), (4096, 7168), (7168, 2048)]
-
-
-@pytest.mark.parametrize(("n", "k"), SHAPES)
-@pytest.mark.parametrize("groups", [1, 4, 8, 64, 128, 256])
+@pytest.mark.parametrize(("n", "k"), gpu_problems.GROUP_SHAPES)
+@pytest.mark.parametrize("groups", gpu_problems.GROUPS)
 def test_flashinfer_group_and_batch_grid(n: int, k: int, groups: int) -> None:
-    rows_of = (128, 256, 512, 1024)
-    prewarm(grouped(m, n, k, groups, m_policy="class") for m in rows_of)
     b = torch.empty(groups, n, k, device="cuda", dtype=torch.float8_e4m3fn)
     b_scales = torch.empty(groups, n // 128, k // 128, device="cuda")
     for group in range(groups):
         b_f32 = torch.randn(n, k, device="cuda")
         b[group], b_scales[group] = flashinfer.per_block_cast_to_fp8(b_f32, scale_rule="pow2")
-    for m in rows_of:
+    for m in gpu_problems.group_rows_of(groups):
         a, a_scales = flashinfer.per_token_cast_to_fp8(torch.randn(m, k, device="cuda"), scale_rule="pow2")
-        indices = (torch.arange(m, device="cuda") * groups // m).int()
+        named = [row * groups // m for row in range(m)]
+        indices = torch.tensor(named, dtype=torch.int32, device="cuda")
         out = flashinfer.group_deepgemm_fp8_nt_groupwise(a, b, a_scales, b_scales, indices)
-        chosen = sorted({0, groups // 2, int(indices[-1])} & set(indices.tolist()))
+        chosen = range(groups) if groups <= 8 else sorted({0, groups // 2, named[-1]} & set(named))
         for group in chosen:
-            rows = indices == group
-            assert_close_like_peer(out[rows], 3e-2, pick(a, rows), b[group], a_scales[rows], b_scales[group])
+            rows = slice(named.index(group), m - named[::-1].index(group))
+            assert_close_like_peer(out[rows], 3e-2, a[rows], b[group], a_scales[rows], b_scales[group])
         if groups * m > 65536:
             continue
         stack, stack_scales = a.expand(groups, m, k).contiguous(), a_scales.expand(groups, m, -1).contiguous()
-        masked = torch.randint(0, m, (groups,), device="cuda", dtype=torch.int32)
-        hint = min(int(masked.float().mean()) + 1, m)
+        counts, hint = gpu_problems.masked_rows(groups, m)
+        masked = torch.tensor(counts, dtype=torch.int32, device="cuda")
         out = flashinfer.batch_deepgemm_fp8_nt_groupwise(stack, b, stack_scales, b_scales, masked, hint)
         for group in chosen:
-            count = int(masked[group])
-            part = a[:count], b[group], a_scales[:count], b_scales[group]
+            count = counts[group]
             if count:
+                part = a[:count], b[group], a_scales[:count], b_scales[group]
                 assert_close_like_peer(out[group, :count], 3e-2, *part)
 
 
-@pytest.mark.parametrize("mode", ["MN", "K"])
-@pytest.mark.parametrize("groups", [1, 2, 4, 8])
-def test_flashinfer_segment_grid(groups: int, mode: str) -> None:
-    for m, (n, k) in itertools.product((4, 130, 512, 4096), [(128, 512), (1024, 2048)]):
-        bounds = torch.linspace(0, m, groups + 1).round().int().cuda()
-        given = draw((m,), (groups,), n, k)
-        scales = given.a_scales, given.b_scales
-        if mode == "MN":
-            scales = scales[0].T.contiguous(), scales[1].mT.contiguous()
-        out = flashinfer.group_gemm_fp8_nt_groupwise(
-            given.a, given.b, *scales, bounds, scale_major_mode=mode, out_dtype=torch.float16
-        )
-        for group in range(groups):
-            rows = slice(int(bounds[group]), int(bounds[group + 1]))
-            assert_bound(out[rows], given.a[rows], given.b[group], given.a_scales[rows], given.b_scales[group])
+@pytest.mark.parametrize("groups", gpu_problems.SEGMENT_GROUPS)
+def test_flashinfer_segment_grid(groups: int) -> None:
+    for n, k in itertools.product(gpu_problems.SIZES, gpu_problems.SIZES):
+        most = max(gpu_problems.SEGMENT_M)
+        given = draw((most,), (groups,), n, k)
+        given.b_scales /= k**0.5
+        weights = [gpu_products.dequantised_weights(given.b[g], given.b_scales[g]) for g in range(groups)]
+        rows_of = gpu_products.dequantised_rows(given.a, given.a_scales)
+        for m in gpu_problems.SEGMENT_M:
+            bounds = [m * group // groups for group in range(groups + 1)]
+            pointers = torch.tensor(bounds, dtype=torch.int32, device="cuda")
+            expected = torch.cat([rows_of[bounds[g] : bounds[g + 1]] @ weights[g].T for g in range(groups)])
+            a, a_scales = given.a[:m], given.a_scales[:m]
+            for mode in ("MN", "K"):
+                scales = a_scales, given.b_scales
+                if mode == "MN":
+                    scales = scales[0].T.contiguous(), scales[1].mT.contiguous()
+                out = flashinfer.group_gemm_fp8_nt_groupwise(
+                    a, given.b, *scales, pointers, scale_major_mode=mode, out_dtype=torch.bfloat16
+                )
+                torch.testing.assert_close(out.float(), expected, atol=1e-2, rtol=1e-2)
 
 
 # --- Ours: skewed routing, every alignment, guard bytes ------------------------------------------------
 
 
-def routed(groups: int, m: int, alignment: int) -> Any:
-    """The group of each row: few groups have most rows, some have none, runs begin at multiples."""
-    weights = 1.0 / torch.arange(1, groups + 1) ** 1.2
-    weights = weights[torch.randperm(groups)]
-    counts = torch.multinomial(weights, m, replacement=True).bincount(minlength=groups)
-    parts = []
-    for group in torch.randperm(groups).tolist():
-        count = int(counts[group])
-        padded = -(-count // alignment) * alignment
-        parts.append(torch.tensor([group] * count + [-1] * (padded - count), dtype=torch.int32))
-    return torch.cat(parts).cuda()
-
-
-@pytest.mark.parametrize("groups", [1, 2, 7, 8, 32, 128, 256])
+@pytest.mark.parametrize("groups", gpu_problems.ROUTED_GROUPS)
 def test_grouped_products_of_skewed_routing_leave_everything_else_alone(groups: int) -> None:
-    cases = []
-    for alignment, (n, k) in itertools.product((1, 8, 16, 32, 64, 128), [(128, 512), (576, 128), (2048, 2048)]):
-        cases.append((routed(groups, 300, alignment), alignment, n, k))
-    prewarm(grouped(len(indices), n, k, groups, row_alignment=alignment) for indices, alignment, n, k in cases)
-    for indices, alignment, n, k in cases:
-        m = len(indices)
+    for named, alignment, n, k in gpu_problems.routed_cases(groups):
+        indices = torch.tensor(named, dtype=torch.int32, device="cuda")
+        m = len(named)
         given = draw((m,), (groups,), n, k)
         arrays = {name: Guarded(getattr(given, name)) for name in ("a", "b", "a_scales", "b_scales")}
         rows_of = Guarded(indices)
         out = Guarded(torch.full((m, n), 7, dtype=torch.bfloat16, device="cuda"))
         jitgemm.grouped_block_scaled_mm(
-            *(guard.tensor for guard in arrays.values()), rows_of.tensor, out.tensor, row_alignment=alignment
+            *(guard.tensor for guard in arrays.values()),
+            rows_of.tensor,
+            out.tensor,
+            row_alignment=alignment,
+            m_policy="class",
         )
         assert all(guard.intact() for guard in (*arrays.values(), rows_of, out))
         assert bool((out.tensor[indices < 0] == 7).all())
-        for group in indices.unique().tolist()[:6]:
-            if group >= 0:
-                rows = indices == group
-                assert_bound(
-                    out.tensor[rows], pick(given.a, rows), given.b[group], given.a_scales[rows], given.b_scales[group]
-                )
+        for group in sorted(set(named) - {-1})[:6]:
+            rows = indices == group
+            assert_bound(
+                out.tensor[rows], pick(given.a, rows), given.b[group], given.a_scales[rows], given.b_scales[group]
+            )
 
 
 def test_any_integers_are_safe() -> None:
