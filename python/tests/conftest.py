@@ -16,7 +16,6 @@ ARCHS = ("sm_90a", "sm_100a")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--arch", choices=(*ARCHS, "all"), default="all", help="simulated target of the CPU part")
-    parser.addoption("--report", help="JSON file for figures that the GPU part measures")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

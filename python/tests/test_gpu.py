@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch tensors on a GPU: the grids and tolerances of other projects through the drop-ins, without
-their limits on shapes; streams, graphs, threads, torch.compile; what a call costs the host."""
+their limits on shapes; streams, graphs, threads, torch.compile."""
 
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import pathlib
 import shutil
 import threading
 from typing import Any
@@ -458,14 +456,3 @@ def test_dlpack_and_reinterpreted_bytes_on_the_gpu() -> None:
     )
     torch.cuda.synchronize()
     assert_bound(out, given.a, given.b, given.a_scales, given.b_scales)
-
-
-def test_host_cost_is_measured(request: pytest.FixtureRequest) -> None:
-    import host_cost
-
-    figures = host_cost.measure()
-    report = request.config.getoption("--report")
-    if report:
-        pathlib.Path(report).write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures))
-    assert isinstance(figures["block_scaled_mm_out"], float)
