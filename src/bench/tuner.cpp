@@ -45,12 +45,15 @@ std::optional<size_t> winner(const ShapeResult& fine, double advantage) {
   return clear ? *best : 0;
 }
 
-Result<TuneOutcome> tune_shape(GpuSession& session, const std::vector<OperationPlan>& ranked,
-                               const TuneOptions& options, const std::string& version,
-                               const std::string& date) {
+Result<TuneOutcome> tune_shape(GpuSession& session, const std::optional<GroupedShape>& groups,
+                               const std::vector<OperationPlan>& ranked, const TuneOptions& options,
+                               const std::string& version, const std::string& date) {
+  const auto time = [&](const std::vector<OperationPlan>& plans, int rounds) {
+    return groups ? run_grouped_shape(session, *groups, plans, nullptr, rested(rounds))
+                  : run_shape(session, plans, nullptr, rested(rounds));
+  };
   TuneOutcome outcome;
-  JITGEMM_ASSIGN(outcome.coarse,
-                 run_shape(session, ranked, nullptr, rested(options.coarse_rounds)));
+  JITGEMM_ASSIGN(outcome.coarse, time(ranked, options.coarse_rounds));
   std::vector<size_t> chosen = finalists(outcome.coarse, options.finalists);
   // The model's choice first, as winner() has it.
   std::stable_partition(chosen.begin(), chosen.end(), [](size_t i) { return i == 0; });
@@ -61,7 +64,7 @@ Result<TuneOutcome> tune_shape(GpuSession& session, const std::vector<OperationP
   std::vector<OperationPlan> plans;
   plans.reserve(chosen.size());
   for (const size_t i : chosen) plans.push_back(ranked[i]);
-  JITGEMM_ASSIGN(outcome.fine, run_shape(session, plans, nullptr, rested(options.fine_rounds)));
+  JITGEMM_ASSIGN(outcome.fine, time(plans, options.fine_rounds));
   const std::optional<size_t> best = winner(outcome.fine, options.advantage);
   if (!best) {
     return Status(StatusCode::kVerificationFailed, "tune: no candidate could be timed twice: " +

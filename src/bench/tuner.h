@@ -6,6 +6,7 @@
 #include "bench/shape_run.h"
 #include "plan/tuning_database.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,10 @@ std::vector<size_t> finalists(const ShapeResult& coarse, int wanted);
 // timed.
 std::optional<size_t> winner(const ShapeResult& fine, double advantage);
 
-// `ranked`: the candidates, the model's choice first. VERIFICATION_FAILED if none is right.
-Result<TuneOutcome> tune_shape(GpuSession& session, const std::vector<OperationPlan>& ranked,
-                               const TuneOptions& options, const std::string& version,
-                               const std::string& date);
+// `ranked`: the candidates, the model's choice first; of groups, those of one of
+// grouped_problems(). VERIFICATION_FAILED if none is right.
+Result<TuneOutcome> tune_shape(GpuSession& session, const std::optional<GroupedShape>& groups,
+                               const std::vector<OperationPlan>& ranked, const TuneOptions& options,
+                               const std::string& version, const std::string& date);
 
 }  // namespace jitgemm::bench

@@ -13,9 +13,6 @@
 namespace jitgemm {
 namespace {
 
-// Where groups of a row-index layout begin, if the caller says nothing: the habit of its callers.
-constexpr int64_t kUsualRowAlignment = 128;
-
 // The m that MPolicy::kAny plans for: large enough for full tiles.
 constexpr int64_t kAnyPlannedM = 4096;
 // The same for the rows of a group, if nothing is said of them.

@@ -59,6 +59,19 @@ Result<TunedPlan> read_row(const nlohmann::json& row, size_t index) {
   return tuned;
 }
 
+// Tiles of groups are chosen by the rows of an average group, whatever m and its policy are, so one
+// row serves them all.
+void forget_what_steers_no_tiles(GemmProblem& p) {
+  Grouping& g = p.grouping;
+  g.expected_m = planned_m(p);
+  p.m = 0;
+  p.m_policy = MPolicy::kExact;
+  g.zero_ungrouped = false;
+  g.count_invalid = false;
+  if (g.row_alignment == 0)
+    g.row_alignment = g.layout == GroupLayout::kRowIndices ? kUsualRowAlignment : 0;
+}
+
 }  // namespace
 
 std::string tuning_key(const GemmProblem& problem) {
@@ -80,7 +93,11 @@ std::string tuning_key(const GemmProblem& problem) {
   forget(p.lda, p.k);
   forget(p.ldb, p.k);
   forget(p.ldo, p.n);
-  if (!p.grouping.grouped()) p.m = p.m_policy == MPolicy::kAny ? 0 : planned_m(p);
+  if (p.grouping.grouped()) {
+    forget_what_steers_no_tiles(p);
+  } else {
+    p.m = p.m_policy == MPolicy::kAny ? 0 : planned_m(p);
+  }
   return to_string(p);
 }
 

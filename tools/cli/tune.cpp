@@ -11,6 +11,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <set>
+
 namespace jitgemm::cli {
 namespace {
 
@@ -29,24 +32,40 @@ struct TuneFlags {
 
 struct TuneWork {
   GemmProblem problem;
+  std::optional<bench::GroupedShape> groups;
   std::vector<OperationPlan> candidates;
 };
 
-Result<std::vector<TuneWork>> tune_work(const TuneFlags& flags,
-                                        const std::vector<bench::Shape>& shapes, Arch arch,
-                                        int sm_count) {
+// The problems of the shapes, each key of the database once.
+Result<std::vector<TuneWork>> tune_work(const TuneFlags& flags, Arch arch, int sm_count) {
   std::vector<TuneWork> work;
-  for (const std::string& out_dtype : flags.shapes.out_dtypes) {
-    for (const std::string& policy : flags.shapes.m_policies) {
-      for (const bench::Shape& shape : shapes) {
-        TuneWork item;
-        JITGEMM_ASSIGN(item.problem, flags.shapes.problem(shape, out_dtype, policy, arch));
-        PlanRequest request;
-        request.sm_count = sm_count;
-        JITGEMM_ASSIGN(std::vector<OperationPlan> ranked,
-                       operation_candidates(item.problem, request));
-        item.candidates = bench::varied_candidates(std::move(ranked), flags.candidates);
-        work.push_back(std::move(item));
+  std::set<std::string> seen;
+  const auto add = [&](const GemmProblem& problem,
+                       const std::optional<bench::GroupedShape>& groups) -> Status {
+    if (!seen.insert(tuning_key(problem)).second) return ok_status();
+    PlanRequest request;
+    request.sm_count = sm_count;
+    JITGEMM_ASSIGN(std::vector<OperationPlan> ranked, operation_candidates(problem, request));
+    work.push_back(
+        {problem, groups, bench::varied_candidates(std::move(ranked), flags.candidates)});
+    return ok_status();
+  };
+  const ShapeFlags& shapes = flags.shapes;
+  for (const std::string& out_dtype : shapes.out_dtypes) {
+    for (const std::string& policy : shapes.m_policies) {
+      if (shapes.grouped()) {
+        JITGEMM_ASSIGN(const std::vector<bench::GroupedShape> listed, shapes.grouped_shapes());
+        for (const bench::GroupedShape& shape : listed) {
+          JITGEMM_ASSIGN(const std::vector<GemmProblem> problems,
+                         shapes.problems(shape, out_dtype, policy, arch));
+          for (const GemmProblem& problem : problems) JITGEMM_TRY(add(problem, shape));
+        }
+        continue;
+      }
+      JITGEMM_ASSIGN(const std::vector<bench::Shape> listed, shapes.shapes());
+      for (const bench::Shape& shape : listed) {
+        JITGEMM_ASSIGN(const GemmProblem problem, shapes.problem(shape, out_dtype, policy, arch));
+        JITGEMM_TRY(add(problem, std::nullopt));
       }
     }
   }
@@ -84,7 +103,6 @@ void print_rows(const TuningDatabase& database) {
 }
 
 Status measure(const TuneFlags& flags, Context& context, const std::string& path, Cli& cli) {
-  JITGEMM_ASSIGN(const std::vector<bench::Shape> shapes, flags.shapes.shapes());
   std::optional<Arch> arch;
   if (!flags.arch.empty()) {
     JITGEMM_ASSIGN(arch, parse_arch(flags.arch));
@@ -92,7 +110,7 @@ Status measure(const TuneFlags& flags, Context& context, const std::string& path
   if (flags.compile_only) {
     const Arch target = arch.value_or(Arch::kSm90a);
     JITGEMM_ASSIGN(const std::vector<TuneWork> work,
-                   tune_work(flags, shapes, target, arch_info(target).default_sm_count));
+                   tune_work(flags, target, arch_info(target).default_sm_count));
     JITGEMM_TRY(bench::GpuKernels::compile(context, target));
     size_t kernels = 0;
     for (const TuneWork& item : work) {
@@ -107,8 +125,7 @@ Status measure(const TuneFlags& flags, Context& context, const std::string& path
   }
   JITGEMM_ASSIGN(Device* const device, context.device(flags.device, arch));
   const DeviceInfo& info = device->info();
-  JITGEMM_ASSIGN(const std::vector<TuneWork> work,
-                 tune_work(flags, shapes, info.arch, info.plan_sm_count));
+  JITGEMM_ASSIGN(const std::vector<TuneWork> work, tune_work(flags, info.arch, info.plan_sm_count));
   JITGEMM_ASSIGN(const std::unique_ptr<bench::GpuSession> session,
                  bench::GpuSession::create(context, *device));
   TuningDatabase measured;
@@ -120,8 +137,8 @@ Status measure(const TuneFlags& flags, Context& context, const std::string& path
       if (!cli.flags.json) fmt::print("{}\n  known: {:.2f} us\n", known->problem, known->time_us);
       continue;
     }
-    Result<bench::TuneOutcome> outcome =
-        bench::tune_shape(*session, item.candidates, {}, JITGEMM_VERSION_STRING, utc_now());
+    Result<bench::TuneOutcome> outcome = bench::tune_shape(*session, item.groups, item.candidates,
+                                                           {}, JITGEMM_VERSION_STRING, utc_now());
     if (!outcome && outcome.error().code() != StatusCode::kVerificationFailed) {
       return outcome.error();
     }

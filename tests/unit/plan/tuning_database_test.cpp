@@ -107,6 +107,29 @@ TEST(TuningKey, MCountsAsFarAsItsPolicyLetsAPlanSeeIt) {
   EXPECT_EQ(key(1, MPolicy::kAny), key(5000, MPolicy::kAny));
 }
 
+TEST(TuningKey, OfGroupsHoldsTheRowsOfOneAndNotHowManyThereAre) {
+  const auto key = [](int64_t m, int64_t expected_m, MPolicy policy, auto change) {
+    GemmProblem p = problem(m);
+    p.m_policy = policy;
+    p.grouping.layout = GroupLayout::kRowIndices;
+    p.grouping.groups = 8;
+    p.grouping.expected_m = expected_m;
+    change(p.grouping);
+    return tuning_key(p);
+  };
+  const auto nothing = [](Grouping&) {};
+  const std::string one = key(64, 0, MPolicy::kExact, nothing);
+  EXPECT_EQ(one, key(5000, 8, MPolicy::kClass, nothing));
+  EXPECT_EQ(one, key(5000, 8, MPolicy::kAny, nothing));
+  EXPECT_EQ(one, key(64, 0, MPolicy::kExact, [](Grouping& g) {
+              g.row_alignment = 128, g.zero_ungrouped = true, g.count_invalid = true;
+            }));
+  EXPECT_NE(one, key(64, 200, MPolicy::kExact, nothing));
+  EXPECT_NE(one, key(64, 0, MPolicy::kExact, [](Grouping& g) { g.row_alignment = 8; }));
+  EXPECT_NE(one, key(64, 0, MPolicy::kExact, [](Grouping& g) { g.groups = 9; }));
+  EXPECT_NE(one, key(64, 0, MPolicy::kExact, [](Grouping& g) { g.layout = GroupLayout::kMasked; }));
+}
+
 TEST(TuningKey, DistancesOfDenseRowsSayNothing) {
   GemmProblem p = problem();
   p.lda = p.k;
@@ -177,6 +200,8 @@ TEST(TunedPlanning, EveryRowThatTheLibraryShipsIsAPlanOfThisBuild) {
       long long n = 0;
       long long k = 0;
       char out[8] = {};
+      // A row of groups is known by its name, which this does not take apart.
+      if (!shipped->problem.starts_with("block_scaled_mm")) continue;
       ASSERT_EQ(std::sscanf(shipped->problem.c_str(),
                             "block_scaled_mm sm_90a m=%lld n=%lld k=%lld e4m3*e4m3->%7s", &m, &n,
                             &k, out),
