@@ -123,13 +123,15 @@ int64_t scale_slots(const Choice& c, const GemmProblem& p, bool ahead) {
   return (ahead ? 3 : 2) + most;
 }
 
-// How scales reach shared memory. Maps are of rows of whole quads; those of groups would need the
-// groups' distances to be whole rows, so they are copied.
+// How scales reach shared memory. Maps are of rows of whole quads, and one spans all groups, which
+// must be whole rows apart.
 Feed scale_feed(const Inputs& in) {
   const GemmProblem& p = in.input.problem;
-  const bool legal = p.scaled() && p.scale_dtype == DType::kF32 && !p.grouping.grouped() &&
+  const bool legal = p.scaled() && p.scale_dtype == DType::kF32 &&
                      p.a_scale_major == ScaleMajor::kRow && p.b_scale_major == ScaleMajor::kRow &&
                      p.a_scale_ld_or_dense() % 4 == 0 && p.b_scale_ld_or_dense() % 4 == 0 &&
+                     p.grouping.a_scale_stride % p.a_scale_ld_or_dense() == 0 &&
+                     p.grouping.b_scale_stride % p.b_scale_ld_or_dense() == 0 &&
                      in.feed_a == Feed::kTma && in.feed_b == Feed::kTma;
   return legal ? Feed::kTma : Feed::kCpAsync;
 }

@@ -203,9 +203,16 @@ Status GemmOperation::fill_groups(const GemmArguments& arguments, GemmParams& pa
   params.a_group_rows = static_cast<int32_t>(params.a_group_stride / params.lda);
   params.b_group_rows = static_cast<int32_t>(params.b_group_stride / params.ldb);
   params.out_group_rows = static_cast<int32_t>(params.out_group_stride / params.ldo);
+  if (plan.a_scale_map.used) {
+    params.a_scale_group_rows =
+        static_cast<int32_t>(params.a_scale_group_stride / params.a_scale_stride_m);
+    params.b_scale_group_rows =
+        static_cast<int32_t>(params.b_scale_group_stride / params.b_scale_stride_n);
+  }
   // Tensor maps have 32-bit coordinates; a larger m than the planned one may exceed them.
   const int64_t groups = p.grouping.groups;
   const bool too_many = (plan.a_map.used && groups * params.a_group_rows > INT32_MAX) ||
+                        (plan.a_scale_map.used && groups * params.a_scale_group_rows > INT32_MAX) ||
                         (plan.out_map.used && groups * params.out_group_rows > INT32_MAX);
   if (too_many) {
     return unsupported(fmt::format(
@@ -257,10 +264,12 @@ Status GemmOperation::launch_product(const GemmArguments& arguments, const Loade
           map_rows(arguments.m, row_groups, params.out_group_rows), p.n, params.ldo);
   if (plan.a_scale_map.used && (params.a_scales | params.b_scales) % 16 == 0) {
     params.scale_maps = 1;
-    add_map(plan.a_scale_map, params.a_scale_map, DType::kF32, params.a_scales, arguments.m,
-            p.k_blocks(), params.a_scale_stride_m);
-    add_map(plan.b_scale_map, params.b_scale_map, DType::kF32, params.b_scales, p.n_blocks(),
-            p.k_blocks(), params.b_scale_stride_n);
+    add_map(plan.a_scale_map, params.a_scale_map, DType::kF32, params.a_scales,
+            map_rows(arguments.m, row_groups, params.a_scale_group_rows), p.k_blocks(),
+            params.a_scale_stride_m);
+    add_map(plan.b_scale_map, params.b_scale_map, DType::kF32, params.b_scales,
+            map_rows(p.n_blocks(), b_groups, params.b_scale_group_rows), p.k_blocks(),
+            params.b_scale_stride_n);
   }
 
   const int64_t a_unit = scale_unit_bytes(p, p.a_scale_major);
