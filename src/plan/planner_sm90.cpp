@@ -174,6 +174,12 @@ int64_t turns(const Choice& c, const Inputs& in) {
   return ceil_div(units(c, in), resident_clusters(in.input.sm_count, c.cluster()));
 }
 
+// The same on average over what the rows of groups may come to.
+double average_turns(const Choice& c, const Inputs& in) {
+  return average_turns(in.input, c.swap ? c.unit_columns() : c.unit_rows(), in.units_n(c),
+                       resident_clusters(in.input.sm_count, c.cluster()));
+}
+
 double copy_time(Feed feed, double bytes) {
   switch (feed) {
     case Feed::kTma: return 0;
@@ -209,9 +215,8 @@ double estimate(const Choice& c, const Inputs& in) {
   const double load = std::max({bytes * active / kL2Bytes, bytes / kSmBytes,
                                 copy_time(in.row_feed(c), double{kTileK} * c.rows) +
                                     copy_time(in.column_feed(c), double{kTileK} * c.columns)});
-  const double compute =
-      static_cast<double>(turns(c, in)) *
-      (blocks * std::max({chain, tensor, load}) + c.waves() * c.group_columns() * kStoreColumn);
+  const double compute = average_turns(c, in) * (blocks * std::max({chain, tensor, load}) +
+                                                 c.waves() * c.group_columns() * kStoreColumn);
   // Each operand comes from memory once at least.
   const GroupLoad groups = group_load(in.input);
   const double m = static_cast<double>(groups.rows);
