@@ -217,11 +217,15 @@ double estimate(const Choice& c, const Inputs& in) {
                                     copy_time(in.column_feed(c), double{kTileK} * c.columns)});
   const double compute = average_turns(c, in) * (blocks * std::max({chain, tensor, load}) +
                                                  c.waves() * c.group_columns() * kStoreColumn);
-  // Each operand comes from memory once at least.
+  // Each operand comes from memory once at least. Half of the weights come again for a group's
+  // second window; where there are more, that hides behind the products.
   const GroupLoad groups = group_load(in.input);
   const double m = static_cast<double>(groups.rows);
-  const double memory = (static_cast<double>(groups.groups) * p.n * p.k_bytes() + m * p.k_bytes() +
-                         m * p.n * dtype_info(p.out_dtype).bytes) /
+  const double windows =
+      average_turns(in.input, c.swap ? c.unit_columns() : c.unit_rows(), 1, groups.groups);
+  const double again = p.grouping.grouped() ? std::clamp(windows - 1, 0.0, 1.0) / 2 : 0;
+  const double memory = ((1 + again) * static_cast<double>(groups.groups) * p.n * p.k_bytes() +
+                         m * p.k_bytes() + m * p.n * dtype_info(p.out_dtype).bytes) /
                         kHbmBytes;
   const double longer = std::max(compute, memory);
   const double shorter = std::min(compute, memory);
