@@ -45,8 +45,8 @@ constexpr double kSplit = 200;        // two meetings of a cluster and the sums
 constexpr double kSplitEach = 1210;   // of every further split
 constexpr double kShareGain = 0.985;  // of sharing an operand's tiles
 constexpr int64_t kLongRun = 12;      // turns, from which on it shows
-constexpr double kCpAsyncBytes = 40;  // a nanosecond, by three warps, 4 bytes a lane
-constexpr double kPlainBytes = 10;    // the same, byte by byte
+constexpr double kCpAsyncBytes = 12;  // a nanosecond, by three warps, 4 bytes a lane
+constexpr double kPlainBytes = 3;     // the same, byte by byte
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;

@@ -3,6 +3,7 @@
 
 #include "problem/gemm_limits.h"
 #include "problem/grouping_check.h"
+#include "runtime/align_launch.h"
 #include "runtime/matrix_bytes.h"
 #include "runtime/quantize_launch.h"
 
@@ -334,7 +335,8 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
   };
   GemmArguments product = arguments;
   product.workspace = at(layout.product);
-  if (const auto* quantize = std::get_if<QuantizePlan>(&plan_.launches.front())) {
+  auto kernel = kernels_.begin();
+  if (const auto* quantize = plan_.before_product<QuantizePlan>()) {
     product.a = at(layout.a_codes);
     product.a_scales = at(layout.a_scales);
     product.programmatic_dependence = false;
@@ -346,8 +348,24 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
                                    quantize->scale_ld,
                                    static_cast<int32_t>(arguments.m),
                                    0};
-    JITGEMM_TRY(launch_quantize(device_, *kernels_.front(), *quantize, params,
+    JITGEMM_TRY(launch_quantize(device_, **kernel++, *quantize, params,
                                 arguments.programmatic_dependence, stream));
+  }
+  if (const auto* align = plan_.before_product<AlignPlan>()) {
+    AlignParams params = {};
+    const auto copy = [&](int matrix, uint64_t& address, int64_t pitch, int64_t rows,
+                          int64_t offset) {
+      params.source[matrix] = address;
+      params.destination[matrix] = at(offset);
+      params.source_pitch[matrix] = pitch;
+      params.rows[matrix] = static_cast<int32_t>(rows);
+      address = at(offset);
+    };
+    const bool dependence = product.programmatic_dependence;
+    if (align->a) copy(0, product.a, align->a_pitch, arguments.m, layout.aligned_a);
+    if (align->b) copy(1, product.b, align->b_pitch, align->n, layout.aligned_b);
+    product.programmatic_dependence = false;
+    JITGEMM_TRY(launch_align(device_, **kernel++, *align, params, arguments.m, dependence, stream));
   }
   return launch_product(product, *kernels_.back(), stream);
 }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launch that copies operands whose rows TMA cannot address into rows that it can, ahead of a
+// product. A plain value that prints. m is the launch's: one kernel serves every m.
+#pragma once
+
+#include "plan/gemm_plan.h"
+#include "problem/gemm_problem.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace jitgemm {
+
+struct AlignPlan {
+  Arch arch = Arch::kSm90a;
+  bool a = false;  // which operands are copied
+  bool b = false;
+  int64_t n = 0;
+  int64_t row_bytes = 0;
+  int64_t a_pitch = 0;  // bytes between the caller's rows
+  int64_t b_pitch = 0;
+  int64_t pitch = 0;  // and between those of the copies
+  int32_t unit = 1;   // bytes that a load takes
+  int32_t threads = 256;
+  double estimate_us = 0;
+  std::vector<std::string> reasons;
+
+  int64_t rows(int64_t m) const { return (a ? m : 0) + (b ? n : 0); }
+};
+
+inline constexpr std::string_view kAlignTemplate = "align_rows.cu";
+
+// For a product whose codes are given; nothing where there is nothing to align, or where the
+// planner has no such operation: for groups, for addresses that nobody promises to be a multiple
+// of 16.
+std::optional<AlignPlan> plan_align(const GemmProblem& problem);
+
+// m >= 1.
+LaunchGeometry launch_geometry(const AlignPlan& plan, int64_t m);
+
+std::string to_string(const AlignPlan& plan);
+
+}  // namespace jitgemm
