@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies the rows of one or two matrices so far apart that each begins on a multiple of 16 bytes,
+// Copies rows of operands and of scales so far apart that each begins on a multiple of 16 bytes,
 // which TMA asks for. A warp takes a run of one row: its lanes read words as wide as the source
 // allows and write 16 bytes each. Nothing but the source's rows is read; bytes between rows of the
 // copy are zero or left alone.
@@ -10,20 +10,13 @@
 #include "device/align_params.cuh"
 #include "device/mbarrier.cuh"
 
-struct Align {
-  enum : int {
-    kWarps = Spec::kThreads / 32,
-    kPieces = 4,  // of 16 bytes, that a lane has in flight
-    kRunBytes = 32 * 16 * kPieces,
-    kRunsOfRow = (Spec::kRowBytes + kRunBytes - 1) / kRunBytes,
-    kWords = 16 / Spec::kUnit,
-  };
-};
+constexpr int kWarps = Spec::kThreads / 32;
+constexpr int kPieces = 4;  // of 16 bytes, that a lane has in flight
+constexpr int kRunBytes = 32 * 16 * kPieces;
 
-static_assert(Spec::kUnit == 1 || Spec::kUnit == 2 || Spec::kUnit == 4 || Spec::kUnit == 8,
-              "rows that begin on a multiple of 16 need no copy");
-static_assert(Spec::kRowBytes % Spec::kUnit == 0, "a word is within a row or beyond it");
 static_assert(Spec::kPitch % 16 == 0 && Spec::kPitch >= Spec::kRowBytes, "rows of the copy");
+static_assert(Spec::kScalePitch % 16 == 0 && Spec::kScalePitch >= Spec::kScaleBytes,
+              "rows of the copied scales");
 
 template <int kBytes>
 struct Word;
@@ -44,48 +37,59 @@ struct Word<1> {
   using Type = unsigned char;
 };
 
-union Piece {
-  uint4 vector;
-  Word<Spec::kUnit>::Type words[Align::kWords];
-};
+// The run of a row that begins at byte `first`.
+template <int kRowBytes, int kUnit>
+__device__ __forceinline__ void copy_run(const unsigned char* source, unsigned char* destination,
+                                         int first, int lane) {
+  static_assert(kRowBytes % kUnit == 0, "a word is within a row or beyond it");
+  using Unit = typename Word<kUnit>::Type;
+  union {
+    uint4 vector;
+    Unit words[16 / kUnit];
+  } pieces[kPieces];
+  const int begin = first + 16 * lane;
+#pragma unroll
+  for (int piece = 0; piece < kPieces; ++piece) {
+#pragma unroll
+    for (int word = 0; word < 16 / kUnit; ++word) {
+      const int offset = begin + 512 * piece + kUnit * word;
+      pieces[piece].words[word] =
+          offset < kRowBytes ? *reinterpret_cast<const Unit*>(source + offset) : 0;
+    }
+  }
+#pragma unroll
+  for (int piece = 0; piece < kPieces; ++piece) {
+    const int offset = begin + 512 * piece;
+    if (offset < kRowBytes) {
+      *reinterpret_cast<uint4*>(destination + offset) = pieces[piece].vector;
+    }
+  }
+}
+
+// A warp's part of one matrix, whose runs are numbers 0 to the result; `run` is the warp's first
+// and becomes its first in what follows.
+template <int kRowBytes, int kPitch, int kUnit>
+__device__ __forceinline__ void copy_matrix(const AlignedMatrix& m, long long& run, long long step,
+                                            int lane) {
+  constexpr int kRunsOfRow = (kRowBytes + kRunBytes - 1) / kRunBytes;
+  const long long runs = static_cast<long long>(m.rows) * kRunsOfRow;
+  for (; run < runs; run += step) {
+    const long long row = run / kRunsOfRow;
+    const int first = static_cast<int>(run - row * kRunsOfRow) * kRunBytes;
+    copy_run<kRowBytes, kUnit>(m.source + row * m.source_pitch, m.destination + row * kPitch, first,
+                               lane);
+  }
+  run -= runs;
+}
 
 extern "C" __global__ void __launch_bounds__(Spec::kThreads)
     jitgemm_kernel(const __grid_constant__ AlignParams p) {
   wait_for_predecessor();
-  const int warp = static_cast<int>(threadIdx.x) / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const long long runs =
-      (static_cast<long long>(p.rows[0]) + p.rows[1]) * static_cast<int>(Align::kRunsOfRow);
-  const long long step = static_cast<long long>(gridDim.x) * Align::kWarps;
-  for (long long i = static_cast<long long>(blockIdx.x) * Align::kWarps + warp; i < runs;
-       i += step) {
-    const long long row_of_both = i / Align::kRunsOfRow;
-    const int first =
-        static_cast<int>(i - row_of_both * Align::kRunsOfRow) * Align::kRunBytes + 16 * lane;
-    const int matrix = row_of_both < p.rows[0] ? 0 : 1;
-    const long long row = row_of_both - (matrix == 0 ? 0 : p.rows[0]);
-    const unsigned char* source = (matrix == 0 ? p.source[0] : p.source[1]) +
-                                  row * (matrix == 0 ? p.source_pitch[0] : p.source_pitch[1]) +
-                                  first;
-    unsigned char* destination =
-        (matrix == 0 ? p.destination[0] : p.destination[1]) + row * Spec::kPitch + first;
-    Piece pieces[Align::kPieces];
-#pragma unroll
-    for (int piece = 0; piece < Align::kPieces; ++piece) {
-#pragma unroll
-      for (int word = 0; word < Align::kWords; ++word) {
-        const int offset = 512 * piece + Spec::kUnit * word;
-        pieces[piece].words[word] =
-            first + offset < Spec::kRowBytes
-                ? *reinterpret_cast<const Word<Spec::kUnit>::Type*>(source + offset)
-                : 0;
-      }
-    }
-#pragma unroll
-    for (int piece = 0; piece < Align::kPieces; ++piece) {
-      if (first + 512 * piece < Spec::kRowBytes) {
-        *reinterpret_cast<uint4*>(destination + 512 * piece) = pieces[piece].vector;
-      }
-    }
-  }
+  const long long step = static_cast<long long>(gridDim.x) * kWarps;
+  long long run = static_cast<long long>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / 32;
+  copy_matrix<Spec::kRowBytes, Spec::kPitch, Spec::kUnit>(p.a, run, step, lane);
+  copy_matrix<Spec::kRowBytes, Spec::kPitch, Spec::kUnit>(p.b, run, step, lane);
+  copy_matrix<Spec::kScaleBytes, Spec::kScalePitch, 4>(p.a_scales, run, step, lane);
+  copy_matrix<Spec::kScaleBytes, Spec::kScalePitch, 4>(p.b_scales, run, step, lane);
 }

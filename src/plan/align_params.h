@@ -8,14 +8,21 @@
 
 namespace jitgemm {
 
-struct AlignParams {
-  uint64_t source[2];
-  uint64_t destination[2];
-  int64_t source_pitch[2];
-  int32_t rows[2];
+struct AlignedMatrix {
+  uint64_t source;
+  uint64_t destination;
+  int64_t source_pitch;
+  int64_t rows;
 };
 
-static_assert(sizeof(AlignParams) == 56 && offsetof(AlignParams, rows) == 48,
+struct AlignParams {
+  AlignedMatrix a;
+  AlignedMatrix b;
+  AlignedMatrix a_scales;
+  AlignedMatrix b_scales;
+};
+
+static_assert(sizeof(AlignParams) == 128 && offsetof(AlignParams, b_scales) == 96,
               "kernels/templates/device/align_params.cuh mirrors this struct");
 
 }  // namespace jitgemm

@@ -41,6 +41,9 @@ std::optional<Preparation> aligned(const Preparation& first) {
   const int64_t ld = align->pitch / first.product.operand_bytes();
   if (align->a) second.product.lda = ld;
   if (align->b) second.product.ldb = ld;
+  const int64_t scale_ld = align->scale_pitch / dtype_info(DType::kF32).bytes;
+  if (align->a_scales) second.product.a_scale_ld = scale_ld;
+  if (align->b_scales) second.product.b_scale_ld = scale_ld;
   second.estimate_us = align->estimate_us;
   second.launches.emplace_back(std::move(*align));
   return second;
@@ -85,6 +88,8 @@ WorkspaceLayout workspace_layout(const OperationPlan& plan, int64_t m) {
   if (const auto* align = plan.before_product<AlignPlan>()) {
     if (align->a) layout.aligned_a = add(m * align->pitch);
     if (align->b) layout.aligned_b = add(align->n * align->pitch);
+    if (align->a_scales) layout.aligned_a_scales = add(m * align->scale_pitch);
+    if (align->b_scales) layout.aligned_b_scales = add(align->n_blocks * align->scale_pitch);
   }
   layout.product = round_up(end);
   const int64_t product_bytes = plan.product().workspace_bytes;

@@ -44,6 +44,8 @@ struct WorkspaceLayout {
   int64_t a_scales = 0;
   int64_t aligned_a = 0;
   int64_t aligned_b = 0;
+  int64_t aligned_a_scales = 0;
+  int64_t aligned_b_scales = 0;
   int64_t product = 0;  // what the product's kernel needs for itself
   int64_t bytes = 0;    // of all
 };

@@ -41,12 +41,13 @@ constexpr double kSmBytes = 208;        // into one SM
 constexpr double kHbmBytes = 3660;
 constexpr double kMemoryMix = 0.374;  // how much of the shorter of memory and compute shows
 constexpr double kStoreColumn = 17.3;
-constexpr double kSplit = 200;        // two meetings of a cluster and the sums
-constexpr double kSplitEach = 1210;   // of every further split
-constexpr double kShareGain = 0.985;  // of sharing an operand's tiles
-constexpr int64_t kLongRun = 12;      // turns, from which on it shows
-constexpr double kCpAsyncBytes = 12;  // a nanosecond, by three warps, 4 bytes a lane
-constexpr double kPlainBytes = 3;     // the same, byte by byte
+constexpr double kSplit = 200;         // two meetings of a cluster and the sums
+constexpr double kSplitEach = 1210;    // of every further split
+constexpr double kShareGain = 0.985;   // of sharing an operand's tiles
+constexpr int64_t kLongRun = 12;       // turns, from which on it shows
+constexpr double kCpAsyncBytes = 7.5;  // a nanosecond, by three warps, 4 bytes a lane
+constexpr double kPlainBytes = 2;      // the same, byte by byte
+constexpr double kScaleCopy = 0.45;    // of a scale of a k-block that comes alone, by 4 bytes
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -215,8 +216,14 @@ double estimate(const Choice& c, const Inputs& in) {
   const double load = std::max({bytes * active / kL2Bytes, bytes / kSmBytes,
                                 copy_time(in.row_feed(c), double{kTileK} * c.rows) +
                                     copy_time(in.column_feed(c), double{kTileK} * c.columns)});
-  const double compute = average_turns(c, in) * (blocks * std::max({chain, tensor, load}) +
-                                                 c.waves() * c.group_columns() * kStoreColumn);
+  // Rows of scales that are no multiple of 16 bytes apart are copied float by float.
+  const bool single_scales =
+      p.scaled() && scale_feed(in) != Feed::kTma &&
+      (p.a_scale_major != ScaleMajor::kRow || p.a_scale_ld_or_dense() % 4 != 0);
+  const double scales = single_scales ? kScaleCopy * (c.swap ? c.columns : c.rows) : 0;
+  const double compute =
+      average_turns(c, in) * (blocks * (std::max({chain, tensor, load}) + scales) +
+                              c.waves() * c.group_columns() * kStoreColumn);
   // Each operand comes from memory once at least. Half of the weights come again for a group's
   // second window; where there are more, that hides behind the products.
   const GroupLoad groups = group_load(in.input);

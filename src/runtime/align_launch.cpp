@@ -10,15 +10,18 @@ namespace jitgemm {
 Status launch_align(Device& device, const LoadedKernel& kernel, const AlignPlan& plan,
                     const AlignParams& params, int64_t m, bool programmatic_dependence,
                     StreamHandle stream) {
-  std::array<MemoryRange, 4> ranges;
+  std::array<MemoryRange, 8> ranges;
   size_t count = 0;
-  for (int matrix = 0; matrix < 2; ++matrix) {
-    const int64_t rows = params.rows[matrix];
-    if (rows == 0) continue;
-    ranges[count++] = {params.source[matrix],
-                       matrix_bytes(rows, plan.row_bytes, params.source_pitch[matrix], 1), false};
-    ranges[count++] = {params.destination[matrix], static_cast<uint64_t>(rows * plan.pitch), true};
-  }
+  const auto add = [&](const AlignedMatrix& matrix, int64_t row_bytes, int64_t pitch) {
+    if (matrix.rows == 0) return;
+    ranges[count++] = {matrix.source, matrix_bytes(matrix.rows, row_bytes, matrix.source_pitch, 1),
+                       false};
+    ranges[count++] = {matrix.destination, static_cast<uint64_t>(matrix.rows * pitch), true};
+  };
+  add(params.a, plan.row_bytes, plan.pitch);
+  add(params.b, plan.row_bytes, plan.pitch);
+  add(params.a_scales, plan.scale_row_bytes, plan.scale_pitch);
+  add(params.b_scales, plan.scale_row_bytes, plan.scale_pitch);
   LaunchRequest request;
   request.geometry = launch_geometry(plan, m);
   request.params = &params;

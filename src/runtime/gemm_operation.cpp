@@ -353,17 +353,22 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
   }
   if (const auto* align = plan_.before_product<AlignPlan>()) {
     AlignParams params = {};
-    const auto copy = [&](int matrix, uint64_t& address, int64_t pitch, int64_t rows,
+    const auto copy = [&](AlignedMatrix& matrix, uint64_t& address, int64_t pitch, int64_t rows,
                           int64_t offset) {
-      params.source[matrix] = address;
-      params.destination[matrix] = at(offset);
-      params.source_pitch[matrix] = pitch;
-      params.rows[matrix] = static_cast<int32_t>(rows);
+      matrix = {address, at(offset), pitch, rows};
       address = at(offset);
     };
     const bool dependence = product.programmatic_dependence;
-    if (align->a) copy(0, product.a, align->a_pitch, arguments.m, layout.aligned_a);
-    if (align->b) copy(1, product.b, align->b_pitch, align->n, layout.aligned_b);
+    if (align->a) copy(params.a, product.a, align->a_pitch, arguments.m, layout.aligned_a);
+    if (align->b) copy(params.b, product.b, align->b_pitch, align->n, layout.aligned_b);
+    if (align->a_scales) {
+      copy(params.a_scales, product.a_scales, align->a_scale_pitch, arguments.m,
+           layout.aligned_a_scales);
+    }
+    if (align->b_scales) {
+      copy(params.b_scales, product.b_scales, align->b_scale_pitch, align->n_blocks,
+           layout.aligned_b_scales);
+    }
     product.programmatic_dependence = false;
     JITGEMM_TRY(launch_align(device_, **kernel++, *align, params, arguments.m, dependence, stream));
   }

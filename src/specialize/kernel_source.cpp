@@ -81,11 +81,13 @@ std::vector<SpecField> spec_fields(const QuantizePlan& plan) {
 
 std::vector<SpecField> spec_fields(const AlignPlan& plan) {
   return {
-      {"kArch",     arch_info(plan.arch).compute_capability},
-      {"kRowBytes", plan.row_bytes                         },
-      {"kPitch",    plan.pitch                             },
-      {"kUnit",     plan.unit                              },
-      {"kThreads",  plan.threads                           },
+      {"kArch",       arch_info(plan.arch).compute_capability},
+      {"kRowBytes",   plan.row_bytes                         },
+      {"kPitch",      plan.pitch                             },
+      {"kUnit",       plan.unit                              },
+      {"kScaleBytes", std::max<int64_t>(plan.scale_row_bytes,  4)},
+      {"kScalePitch",             std::max<int64_t>(plan.scale_pitch,                                        16)},
+      {"kThreads",          plan.threads         },
   };
 }
 

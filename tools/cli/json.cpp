@@ -61,6 +61,8 @@ Json to_json(const AlignPlan& plan) {
       {"kernel",      "align_rows"    },
       {"a",           plan.a          },
       {"b",           plan.b          },
+      {"a_scales",    plan.a_scales   },
+      {"b_scales",    plan.b_scales   },
       {"row_bytes",   plan.row_bytes  },
       {"pitch",       plan.pitch      },
       {"unit",        plan.unit       },

@@ -3,12 +3,18 @@
 // same size.
 #pragma once
 
-// Of two matrices with rows of Spec::kRowBytes; one without rows is not there.
-struct AlignParams {
-  const unsigned char* source[2];
-  unsigned char* destination[2];
-  long long source_pitch[2];  // bytes
-  int rows[2];
+struct AlignedMatrix {
+  const unsigned char* source;
+  unsigned char* destination;
+  long long source_pitch;  // bytes
+  long long rows;          // 0: not there
 };
 
-static_assert(sizeof(AlignParams) == 56, "src/plan/align_params.h mirrors this struct");
+struct AlignParams {
+  AlignedMatrix a;  // rows of Spec::kRowBytes
+  AlignedMatrix b;
+  AlignedMatrix a_scales;  // rows of Spec::kScaleBytes
+  AlignedMatrix b_scales;
+};
+
+static_assert(sizeof(AlignParams) == 128, "src/plan/align_params.h mirrors this struct");

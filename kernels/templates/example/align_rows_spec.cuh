@@ -8,6 +8,8 @@ struct Spec {
     kRowBytes = 3884,
     kPitch = 3968,
     kUnit = 4,
+    kScaleBytes = 124,
+    kScalePitch = 128,
     kThreads = 256,
   };
 };

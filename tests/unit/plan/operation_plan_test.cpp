@@ -70,7 +70,10 @@ TEST(AlignPlan, RowsThatTmaCannotAddressAreCopiedFirst) {
   EXPECT_EQ(plan->product().problem.lda, 3968);
   const WorkspaceLayout layout = workspace_layout(*plan, 64);
   EXPECT_EQ(layout.aligned_b, 64 * 3968);
-  EXPECT_EQ(layout.bytes, (64 + 4096) * 3968);
+  // Scales of 31 blocks, too.
+  EXPECT_EQ(layout.aligned_a_scales, (64 + 4096) * 3968);
+  EXPECT_EQ(layout.aligned_b_scales, (64 + 4096) * 3968 + 64 * 128);
+  EXPECT_EQ(layout.bytes, (64 + 4096) * 3968 + (64 + 32) * 128);
 }
 
 TEST(AlignPlan, OnlyWhereItPaysOrIsAskedFor) {
@@ -86,6 +89,15 @@ TEST(AlignPlan, OnlyWhereItPaysOrIsAskedFor) {
   GemmProblem blackwell = unaligned(64, 3884);
   blackwell.arch = Arch::kSm100a;  // where nobody has measured that it pays
   EXPECT_EQ(plan_operation(blackwell)->launches.size(), 1U);
+}
+
+TEST(AlignPlan, ScalesAloneAreWorthItForManyRows) {
+  const auto many = plan_operation(unaligned(4096, 3968));
+  ASSERT_EQ(many->launches.size(), 2U) << to_string(*many, 132);
+  EXPECT_EQ(many->product().problem.a_scale_ld, 32);
+  EXPECT_EQ(many->product().problem.b_scale_ld, 32);
+  EXPECT_EQ(many->product().problem.lda, 0);
+  EXPECT_EQ(plan_operation(unaligned(64, 3968))->launches.size(), 1U);
 }
 
 TEST(AlignPlan, NothingToAlignIsUnsupported) {
