@@ -21,6 +21,46 @@ file(GLOB JITGEMM_COMPILED_ALONE CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/sim/exec_*.cpp)          # opcodes, each file its own
 set_source_files_properties(${JITGEMM_COMPILED_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
+# The folders that read bytes of others or follow addresses of others, once more under sanitizers: a second set of
+# objects that test programs put in front of the library's own (jitgemm_sanitized_test), so that one build has both.
+option(JITGEMM_SANITIZED_TWINS "Run the tests of support, cache, ptx and sim, and the tiles, under sanitizers" OFF)
+if(JITGEMM_SANITIZED_TWINS AND JITGEMM_SANITIZE)
+  message(FATAL_ERROR "JITGEMM_SANITIZED_TWINS has no meaning where everything is sanitized")
+endif()
+set(JITGEMM_TWINS support cache ptx sim)
+add_library(jitgemm_twin_options INTERFACE)
+# Less what makes compiling dear and shows itself otherwise: a null address faults, x86-64 reads at any alignment. The
+# preset asan-ubsan leaves nothing out.
+target_compile_options(jitgemm_twin_options INTERFACE -g1 -fsanitize=address,undefined -fno-sanitize-recover=all
+  -fno-sanitize=null,alignment,object-size,vptr,nonnull-attribute,returns-nonnull-attribute -fno-omit-frame-pointer)
+target_link_options(jitgemm_twin_options INTERFACE -fsanitize=address,undefined)
+
+function(jitgemm_sanitized_twin folder)
+  add_library(jitgemm_twin_${folder} OBJECT ${ARGN})
+  target_link_libraries(jitgemm_twin_${folder} PRIVATE jitgemm_internal_headers jitgemm_twin_options)
+  # Sanitizers make optimising three times as dear, which pays where tests read much text.
+  if(NOT folder STREQUAL ptx)
+    target_compile_options(jitgemm_twin_${folder} PRIVATE -O0)
+  endif()
+  set_target_properties(jitgemm_twin_${folder} PROPERTIES UNITY_BUILD ${JITGEMM_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  if(JITGEMM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(jitgemm_twin_${folder} PRIVATE -Wno-subobject-linkage)
+  endif()
+  if(folder MATCHES "^(support|ptx)$")
+    target_precompile_headers(jitgemm_twin_${folder} PRIVATE ${JITGEMM_PRECOMPILED})
+  else()
+    target_precompile_headers(jitgemm_twin_${folder} REUSE_FROM jitgemm_twin_support)
+  endif()
+endfunction()
+
+# A test program in which these folders are the sanitized ones: their objects leave nothing for the archives to resolve.
+function(jitgemm_sanitized_test target)
+  target_link_libraries(${target} PRIVATE jitgemm_twin_options)
+  foreach(twin IN LISTS ARGN)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:jitgemm_twin_${twin}>)
+  endforeach()
+endfunction()
+
 function(jitgemm_source_folder folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
   add_library(jitgemm_src_${folder} STATIC ${sources})
@@ -38,6 +78,9 @@ function(jitgemm_source_folder folder)
     target_precompile_headers(jitgemm_src_${folder} PRIVATE ${JITGEMM_PRECOMPILED})
   else()
     target_precompile_headers(jitgemm_src_${folder} REUSE_FROM jitgemm_src_support)
+  endif()
+  if(JITGEMM_SANITIZED_TWINS AND folder IN_LIST JITGEMM_TWINS)
+    jitgemm_sanitized_twin(${folder} ${sources})
   endif()
   set(JITGEMM_OBJECTS ${JITGEMM_OBJECTS} $<TARGET_OBJECTS:jitgemm_src_${folder}> PARENT_SCOPE)
 endfunction()

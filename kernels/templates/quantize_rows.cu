@@ -12,6 +12,7 @@
 
 #include "device/convert.cuh"
 #include "device/mbarrier.cuh"
+#include "device/quantize.cuh"
 #include "device/quantize_params.cuh"
 
 struct Quantize {
@@ -85,17 +86,6 @@ __device__ __forceinline__ void load_vector(const unsigned char* address, float*
   }
 }
 
-// Two fp32 as FP8 codes, saturating, NaN becoming the code 0x7f; `low` in the low byte.
-__device__ __forceinline__ unsigned encode_pair(float low, float high) {
-  unsigned short codes;
-  if constexpr (Spec::kTypeA == kE4M3) {
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(high), "f"(low));
-  } else {
-    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(high), "f"(low));
-  }
-  return codes;
-}
-
 __device__ __forceinline__ void store_codes(unsigned char* address, const float* values,
                                             float scale) {
   using Word = typename Words<Spec::kVector>::Type;
@@ -113,35 +103,6 @@ __device__ __forceinline__ void store_codes(unsigned char* address, const float*
     }
   }
   *reinterpret_cast<Word*>(address) = bits.word;
-}
-
-// The larger of two; a NaN of either side stays. fmaxf would drop it.
-__device__ __forceinline__ float propagating_max(float a, float b) {
-  float result;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-  return result;
-}
-
-__device__ __forceinline__ float block_scale(float amax) {
-  const float largest = Spec::kTypeA == kE4M3 ? 448.0f : 57344.0f;
-  float scale = propagating_max(__fdiv_rn(amax, largest), 1e-10f);
-  const unsigned bits = __float_as_uint(scale);
-  if (bits > 0x7f800000u) {
-    return __uint_as_float(0x7fc00000u);  // one NaN, wherever it came from
-  }
-  if constexpr (Spec::kPowerOfTwo) {
-    scale = __uint_as_float((bits + 0x7fffffu) & 0xff800000u);  // infinity stays
-  }
-  return scale;
-}
-
-__device__ __forceinline__ void store_scale(const QuantizeParams& p, long long index, float scale) {
-  if constexpr (Spec::kScaleType == 0) {
-    static_cast<float*>(p.scales)[index] = scale;
-  } else {
-    static_cast<unsigned char*>(p.scales)[index] =
-        static_cast<unsigned char>(__float_as_uint(scale) >> 23);  // 255 is NaN
-  }
 }
 
 // Neighbouring scale blocks of one row.
@@ -185,7 +146,7 @@ struct Unit {
     }
     const float scale = block_scale(amax);
     if (lane == 0 && first_block + block < Quantize::kBlocksOfRow) {
-      store_scale(p, row * p.scale_ld + first_block + block, scale);
+      store_scale(p.scales, row * p.scale_ld + first_block + block, scale);
     }
     return scale;
   }
@@ -242,6 +203,7 @@ __device__ __forceinline__ void quantize_twice_read(const Unit& unit) {
 extern "C" __global__ void __launch_bounds__(Spec::kThreads)
     jitgemm_kernel(const __grid_constant__ QuantizeParams p) {
   wait_for_predecessor();
+  allow_successor();
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const long long units = static_cast<long long>(p.m) * Quantize::kUnitsOfRow;

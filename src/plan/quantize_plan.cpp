@@ -50,7 +50,9 @@ QuantizePlan plan_quantize(const GemmProblem& p) {
                   dtype_info(p.a_dtype).name),
       fmt::format("{} elements a load: the most that group_k, k, rows and alignment allow",
                   plan.vector),
-      fmt::format("rows of codes are {} bytes apart, so that TMA can read them", plan.code_ld)};
+      fmt::format("rows of codes are {} bytes apart, so that TMA can read them", plan.code_ld),
+      "the product begins early (programmatic dependence): it sets up while the last rows are "
+      "quantised"};
   return plan;
 }
 

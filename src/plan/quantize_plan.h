@@ -26,6 +26,9 @@ struct QuantizePlan {
   int32_t vector = 1;     // neighbouring elements that a lane loads at once
   int32_t blocks = 1;     // scale blocks that a warp holds at once
   int32_t threads = 256;
+  // The product is launched with programmatic dependence: it sets itself up while the last rows are
+  // quantised, and waits for them before it touches anything.
+  bool product_begins_early = true;
   std::vector<std::string> reasons;
 };
 

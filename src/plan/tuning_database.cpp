@@ -72,6 +72,24 @@ void forget_what_steers_no_tiles(GemmProblem& p) {
     g.row_alignment = g.layout == GroupLayout::kRowIndices ? kUsualRowAlignment : 0;
 }
 
+// The rows of a problem in a text that to_json wrote, which puts the problem first and knows how
+// far each line is from the margin.
+std::vector<TunedPlan> rows_of(std::string_view text, const std::string& problem) {
+  const std::string first_line = fmt::format("\n  {{\n   \"problem\": \"{}\",", problem);
+  constexpr std::string_view kLastLine = "\n  }";
+  std::vector<TunedPlan> rows;
+  for (size_t begin = text.find(first_line); begin != text.npos;) {
+    const size_t end = text.find(kLastLine, begin);
+    if (end == text.npos) break;
+    const Result<nlohmann::json> json =
+        parse_strict_json(text.substr(begin, end + kLastLine.size() - begin), 8);
+    Result<TunedPlan> row = json ? read_row(*json, 0) : Result<TunedPlan>(json.error());
+    if (row) rows.push_back(std::move(*row));
+    begin = text.find(first_line, end);
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::string tuning_key(const GemmProblem& problem) {
@@ -156,15 +174,25 @@ void TuningDatabase::merge(const TuningDatabase& other) {
   for (const auto& [key, plan] : other.rows_) put(plan);
 }
 
-const TunedPlan* TuningDatabase::find(const GemmProblem& problem, std::string_view device,
-                                      int sm_count) const {
-  if (rows_.empty()) return nullptr;
+std::optional<TunedPlan> TuningDatabase::find(const GemmProblem& problem, std::string_view device,
+                                              int sm_count) const {
+  if (rows_.empty() && unread_.empty()) return std::nullopt;
   const std::string key = tuning_key(problem);
-  const auto found = rows_.lower_bound(std::tuple(key, sm_count, std::string(device)));
-  if (found == rows_.end()) return nullptr;
-  const auto& [row_key, row_sm_count, row_device] = found->first;
-  if (row_key != key || row_sm_count != sm_count) return nullptr;
-  return device.empty() || row_device == device ? &found->second : nullptr;
+  TuningDatabase of_problem;
+  for (auto row = rows_.lower_bound(std::tuple(key, sm_count, std::string()));
+       row != rows_.end() && row->second.problem == key && row->second.sm_count == sm_count;
+       ++row) {
+    of_problem.put(row->second);
+  }
+  for (const std::string_view text : unread_) {
+    for (TunedPlan& row : rows_of(text, key)) {
+      if (row.sm_count == sm_count) of_problem.put(std::move(row));
+    }
+  }
+  for (auto& [row_key, row] : of_problem.rows_) {
+    if (device.empty() || row.device == device) return std::move(row);
+  }
+  return std::nullopt;
 }
 
 std::vector<const TunedPlan*> TuningDatabase::rows() const {

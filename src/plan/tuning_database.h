@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -46,9 +47,14 @@ class TuningDatabase {
   // A row for each problem and device: of two, the later measurement stays.
   void put(TunedPlan plan);
   void merge(const TuningDatabase& other);
-  // Null if there is none. An empty device matches any of that SM count: what plans for a device
-  // that is not there then meets what the device itself will plan.
-  const TunedPlan* find(const GemmProblem& problem, std::string_view device, int sm_count) const;
+  // A text of to_json's form that lives as long as the database. Its rows are read one at a time,
+  // when `find` meets them: whoever asks for a few problems does not wait for all. The functions
+  // below do not see them.
+  void add_unread(std::string_view json) { unread_.push_back(json); }
+  // An empty device matches any of that SM count: what plans for a device that is not there then
+  // meets what the device itself will plan.
+  std::optional<TunedPlan> find(const GemmProblem& problem, std::string_view device,
+                                int sm_count) const;
 
   size_t size() const { return rows_.size(); }
   std::vector<const TunedPlan*> rows() const;
@@ -56,6 +62,7 @@ class TuningDatabase {
  private:
   // By problem, SM count and device.
   std::map<std::tuple<std::string, int, std::string>, TunedPlan> rows_;
+  std::vector<std::string_view> unread_;
 };
 
 // The text of the databases that the library ships, as they were when it was built.

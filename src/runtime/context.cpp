@@ -66,7 +66,7 @@ Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) 
   cache_options.read_only = mode == "ro";
   context->cache_ = DiskCache::open(std::move(cache_options), context->log_);
 
-  JITGEMM_ASSIGN(TuningDatabase tuning, load_tuning(settings, context->log_));
+  JITGEMM_ASSIGN(TuningDatabase tuning, open_tuning(settings, context->log_));
   context->tuning_ = std::make_shared<const TuningDatabase>(std::move(tuning));
 
   const std::string nvrtc = settings.value("nvrtc");

@@ -35,7 +35,7 @@ class Context {
   DiskCache& cache() { return *cache_; }
   KernelBuilder& builder() { return *builder_; }
   const Logger& log() const { return log_; }
-  // Measured plans: those that the library ships and those of the file.
+  // Measured plans: those that the library ships, to be looked up alone, and those of the file.
   const TuningDatabase& tuning() const { return *tuning_; }
   // How problems are planned for a device; without one, for the arch's usual part.
   PlanRequest plan_request(const PlanOverrides& overrides, const Device* device = nullptr) const;

@@ -22,6 +22,20 @@ Result<TuningDatabase> read_tuning_file(const std::string& path) {
   return database;
 }
 
+Status add_own_rows(const Settings& settings, const Logger& log, TuningDatabase& database) {
+  const std::string path = tuning_path(settings);
+  if (path.empty()) return ok_status();
+  const Result<TuningDatabase> file = read_tuning_file(path);
+  if (file) {
+    database.merge(*file);
+  } else if (!settings.value("tuning_database").empty()) {
+    return file.error().with_context("tuning_database");
+  } else {
+    log.warning("measured plans are left out: " + file.error().message());
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 std::string tuning_path(const Settings& settings) {
@@ -43,19 +57,17 @@ Result<TuningDatabase> embedded_tuning() {
 }
 
 Result<TuningDatabase> load_tuning(const Settings& settings, const Logger& log) {
-  const std::string& given = settings.value("tuning_database");
-  if (given == kOff) return TuningDatabase();
+  if (settings.value("tuning_database") == kOff) return TuningDatabase();
   JITGEMM_ASSIGN(TuningDatabase database, embedded_tuning());
-  const std::string path = tuning_path(settings);
-  if (path.empty()) return database;
-  Result<TuningDatabase> file = read_tuning_file(path);
-  if (file) {
-    database.merge(*file);
-  } else if (!given.empty()) {
-    return file.error().with_context("tuning_database");
-  } else {
-    log.warning("measured plans are left out: " + file.error().message());
-  }
+  JITGEMM_TRY(add_own_rows(settings, log, database));
+  return database;
+}
+
+Result<TuningDatabase> open_tuning(const Settings& settings, const Logger& log) {
+  TuningDatabase database;
+  if (settings.value("tuning_database") == kOff) return database;
+  for (const std::string_view text : embedded_tuning_files()) database.add_unread(text);
+  JITGEMM_TRY(add_own_rows(settings, log, database));
   return database;
 }
 

@@ -23,6 +23,9 @@ Result<TuningDatabase> embedded_tuning();
 // line of the log.
 Result<TuningDatabase> load_tuning(const Settings& settings, const Logger& log);
 
+// The same for looking problems up: what the library ships is read as far as it is asked for.
+Result<TuningDatabase> open_tuning(const Settings& settings, const Logger& log);
+
 // Puts the rows into the file, which may hold others, in one step.
 Status add_to_tuning_file(const std::string& path, const TuningDatabase& rows);
 

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "selftest/device_inputs.h"
 
-#include "runtime/quantize_launch.h"
 #include "selftest/device_buffer.h"
-#include "verify/quantizer.h"
-#include "verify/random.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
 namespace jitgemm {
 namespace {
@@ -19,9 +17,9 @@ constexpr int kThreads = 256;
 constexpr int64_t kMaxCtas = 1 << 16;
 // Below this the CPU is as fast.
 constexpr int64_t kWorthADevice = int64_t{1} << 24;
-constexpr int64_t kCheckedRows = 16;
+constexpr int64_t kCheckedBlocks = 16;  // of rows that share scales
 
-// kernels/templates/draw_normal.cu: DrawParams.
+// kernels/templates/draw_normal.cu and draw_codes.cu: DrawParams.
 struct DrawParams {
   uint64_t values;
   uint64_t count;
@@ -31,91 +29,74 @@ struct DrawParams {
 };
 static_assert(sizeof(DrawParams) == 32);
 
-// The same, as far as A is concerned, but with the scales dense and row by row, as files have them.
-GemmProblem source_problem(const GemmProblem& problem) {
-  GemmProblem source = problem;
-  source.a_dtype = DType::kF32;
-  source.a_code_dtype = problem.a_dtype;
-  source.lda = 0;
-  source.alignment = 16;
-  return source;
+// kernels/templates/quantize_blocks.cu.
+struct QuantizeBlocksParams {
+  uint64_t source;
+  uint64_t codes;
+  uint64_t scales;
+  int64_t rows;
+  int64_t cols;
+};
+static_assert(sizeof(QuantizeBlocksParams) == 40);
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
 }
 
-Status copy_rows(Device& device, uint64_t address, int64_t stride_bytes, HostTensor& tensor) {
-  const int64_t row_bytes = tensor.shape[1] * dtype_info(tensor.dtype).bytes;
-  if (stride_bytes == row_bytes) {
-    return device.copy_to_host(tensor.bytes.data(), address, tensor.bytes.size());
-  }
-  for (int64_t row = 0; row < tensor.shape[0]; ++row) {
-    JITGEMM_TRY(device.copy_to_host(tensor.bytes.data() + row * row_bytes,
-                                    address + static_cast<uint64_t>(row * stride_bytes),
-                                    static_cast<size_t>(row_bytes)));
-  }
-  return ok_status();
+// A template that no operation uses, with its constants.
+struct Drawing {
+  const char* file;
+  std::vector<SpecField> fields;
+
+  int threads() const { return static_cast<int>(fields.front().second); }
+};
+
+Drawing normal_drawing() {
+  return {"draw_normal.cu", {{"kThreads", kThreads}}};
 }
 
-Result<BuiltKernel> build_draw(Context& context, Arch arch) {
-  return context.builder().build("draw_normal.cu", arch,
-                                 {
-                                     {"kThreads", kThreads}
-  },
-                                 BuildMode::kCached);
+int code_type(DType dtype) {
+  return dtype == DType::kF8E5M2 ? 1 : 0;
 }
 
-// Some rows against the CPU twin, drawn and quantised anew.
-Status compare_with_twin(const GemmProblem& problem, const DrawnOperand& drawn, uint64_t seed) {
-  const RandomStream random(seed, kStreamOfA);
-  QuantizeOptions options;
-  options.code_dtype = problem.a_dtype;
-  options.scale_dtype = problem.scale_dtype;
-  options.group_cols = problem.group_k;
-  options.scale_rule = problem.power_of_two_scales() ? ScaleRule::kPow2 : ScaleRule::kAmax;
-  const int64_t rows = std::min(problem.m, kCheckedRows);
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t row = rows == 1 ? 0 : i * (problem.m - 1) / (rows - 1);
-    HostTensor values = make_host_tensor("a", DType::kF32, {1, problem.k});
-    for (int64_t column = 0; column < problem.k; ++column) {
-      values.data<float>()[column] = random.normal(static_cast<uint64_t>(row * problem.k + column));
-    }
-    JITGEMM_ASSIGN(const QuantizedMatrix twin, quantize(values, options));
-    const auto same = [row](const HostTensor& all, const HostTensor& one) {
-      const size_t bytes = one.bytes.size();
-      return std::memcmp(all.bytes.data() + static_cast<size_t>(row) * bytes, one.bytes.data(),
-                         bytes) == 0;
-    };
-    if (!same(drawn.codes, twin.codes) || !same(drawn.scales, twin.scales)) {
-      return Status(
-          StatusCode::kVerificationFailed,
-          fmt::format("inputs drawn on the device: row {} differs from its CPU twin", row));
-    }
-  }
-  return ok_status();
+Drawing codes_drawing(const OperandDraw& draw) {
+  return {
+      "draw_codes.cu",
+      {{"kThreads", kThreads},
+        {"kKind", draw.distribution == Distribution::kIntegers ? 1 : 0},
+        {"kTypeA", code_type(draw.quantize.code_dtype)},
+        {"kScaleType", 0},
+        {"kPowerOfTwo", 0}}
+  };
 }
 
-}  // namespace
-
-Status compile_drawing(Context& context, const GemmProblem& problem) {
-  if (problem.quantizes_a()) return ok_status();
-  JITGEMM_ASSIGN(const BuiltKernel draw, build_draw(context, problem.arch));
-  JITGEMM_ASSIGN(
-      const BuiltKernel quantize,
-      context.builder().build(plan_quantize(source_problem(problem)), BuildMode::kCached));
-  return ok_status();
+Drawing quantizing(const QuantizeOptions& o) {
+  const int64_t threads = ceil_div(o.group_rows * o.group_cols, 32) * 32;
+  return {
+      "quantize_blocks.cu",
+      {{"kThreads", std::min<int64_t>(threads, kThreads)},
+        {"kGroupRows", o.group_rows},
+        {"kGroupCols", o.group_cols},
+        {"kSigned", o.signed_maximum ? 1 : 0},
+        {"kTypeA", code_type(o.code_dtype)},
+        {"kScaleType", o.scale_dtype == DType::kF8E8M0 ? 1 : 0},
+        {"kPowerOfTwo", o.scale_rule == ScaleRule::kPow2 ? 1 : 0}}
+  };
 }
 
-Status draw_normal(Context& context, Device& device, uint64_t address, int64_t count, uint64_t seed,
-                   uint32_t stream) {
-  if (count == 0) return ok_status();
-  JITGEMM_ASSIGN(const BuiltKernel kernel, build_draw(context, device.info().arch));
-  const int64_t ctas = ((count + 1) / 2 + kThreads - 1) / kThreads;
+Result<BuiltKernel> build(Context& context, Arch arch, const Drawing& drawing) {
+  return context.builder().build(drawing.file, arch, drawing.fields, BuildMode::kCached);
+}
+
+template <typename Params>
+Status launch(Context& context, Device& device, const Drawing& drawing, int64_t ctas,
+              const Params& params, std::span<const MemoryRange> ranges) {
+  JITGEMM_ASSIGN(const BuiltKernel kernel, build(context, device.info().arch, drawing));
   LaunchGeometry geometry;
   geometry.grid = {static_cast<uint32_t>(std::min(ctas, kMaxCtas)), 1, 1};
-  geometry.block = {kThreads, 1, 1};
+  geometry.block = {static_cast<uint32_t>(drawing.threads()), 1, 1};
   JITGEMM_ASSIGN(const std::shared_ptr<const LoadedKernel> loaded,
                  context.load(device, kernel, geometry));
-  const DrawParams params = {address, static_cast<uint64_t>(count), seed, stream, 0};
-  const std::array<MemoryRange, 1> ranges = {
-      {{address, static_cast<uint64_t>(count) * sizeof(float), true}}};
   LaunchRequest request;
   request.geometry = geometry;
   request.params = &params;
@@ -124,59 +105,120 @@ Status draw_normal(Context& context, Device& device, uint64_t address, int64_t c
   return device.launch(*loaded, request, nullptr);
 }
 
-Result<DrawnOperand> draw_normal_a(Context& context, Device& device, const GemmProblem& problem,
-                                   uint64_t seed) {
-  DrawnOperand drawn{
-      make_host_tensor("a", problem.a_dtype, {problem.m, problem.k}),
-      make_host_tensor("a_scales", problem.scale_dtype, {problem.m, problem.k_blocks()})};
-  if (problem.m == 0) return drawn;
-  const QuantizePlan plan = plan_quantize(source_problem(problem));
-  JITGEMM_ASSIGN(const BuiltKernel kernel, context.builder().build(plan, BuildMode::kCached));
-  JITGEMM_ASSIGN(const std::shared_ptr<const LoadedKernel> loaded,
-                 context.load(device, kernel, launch_geometry(plan, problem.m)));
-  const auto bytes = [&](int64_t row, int64_t element) {
-    return static_cast<size_t>(problem.m * row * element);
+Status quantize_on(Context& context, Device& device, const OperandDraw& draw, uint64_t codes,
+                   const HostTensor& scales, uint64_t scale_address) {
+  const auto count = static_cast<uint64_t>(draw.rows * draw.cols);
+  JITGEMM_ASSIGN(const DeviceBuffer values,
+                 DeviceBuffer::create(device, count * sizeof(float), 0xff));
+  JITGEMM_TRY(draw_normal(context, device, values.address(), draw.rows * draw.cols, draw.seed,
+                          draw.stream));
+  const QuantizeBlocksParams params = {values.address(), codes, scale_address, draw.rows,
+                                       draw.cols};
+  const std::array<MemoryRange, 3> ranges = {
+      {{values.address(), count * sizeof(float), false},
+       {codes, count, true},
+       {scale_address, scales.bytes.size(), true}}
   };
-  JITGEMM_ASSIGN(const DeviceBuffer source,
-                 DeviceBuffer::create(device, bytes(problem.k, sizeof(float)), 0xff));
-  JITGEMM_ASSIGN(const DeviceBuffer codes,
-                 DeviceBuffer::create(device, bytes(plan.code_ld, 1), 0xff));
-  const int64_t scale_bytes = dtype_info(plan.scale_dtype).bytes;
-  JITGEMM_ASSIGN(const DeviceBuffer scales,
-                 DeviceBuffer::create(device, bytes(plan.scale_ld, scale_bytes), 0xff));
   JITGEMM_TRY(
-      draw_normal(context, device, source.address(), problem.m * problem.k, seed, kStreamOfA));
-  const QuantizeParams params = {source.address(),
-                                 codes.address(),
-                                 scales.address(),
-                                 plan.source_ld,
-                                 plan.code_ld,
-                                 plan.scale_ld,
-                                 static_cast<int32_t>(problem.m),
-                                 0};
-  JITGEMM_TRY(launch_quantize(device, *loaded, plan, params, false, nullptr));
-  JITGEMM_TRY(device.synchronize(nullptr));
-  JITGEMM_TRY(copy_rows(device, codes.address(), plan.code_ld, drawn.codes));
-  JITGEMM_TRY(copy_rows(device, scales.address(), plan.scale_ld * scale_bytes, drawn.scales));
-  JITGEMM_TRY(compare_with_twin(problem, drawn, seed));
+      launch(context, device, quantizing(draw.quantize), scales.element_count(), params, ranges));
+  return device.synchronize(nullptr);
+}
+
+// Some blocks of rows against the CPU twin, drawn anew.
+Status compare_with_twin(const OperandDraw& draw, const DrawnOperand& drawn) {
+  const int64_t height = draw.distribution == Distribution::kNormal ? draw.quantize.group_rows : 1;
+  const int64_t blocks = ceil_div(draw.rows, height);
+  const int64_t checked = std::min(blocks, kCheckedBlocks);
+  for (int64_t i = 0; i < checked; ++i) {
+    const int64_t block = checked == 1 ? 0 : i * (blocks - 1) / (checked - 1);
+    OperandDraw part = draw;
+    part.first_row = block * height;
+    part.rows = std::min(height, draw.rows - part.first_row);
+    JITGEMM_ASSIGN(const DrawnOperand twin, draw_operand(part));
+    const auto same = [](const HostTensor& all, const HostTensor& one, int64_t first_row) {
+      if (one.bytes.empty()) return true;
+      const size_t row_bytes = one.bytes.size() / static_cast<size_t>(one.shape[0]);
+      return std::memcmp(all.bytes.data() + static_cast<size_t>(first_row) * row_bytes,
+                         one.bytes.data(), one.bytes.size()) == 0;
+    };
+    if (!same(drawn.codes, twin.codes, part.first_row) || !same(drawn.scales, twin.scales, block)) {
+      return Status(StatusCode::kVerificationFailed,
+                    fmt::format("{} drawn on the device: row {} or one of the {} after it differs "
+                                "from its CPU twin",
+                                draw.name, part.first_row, part.rows - 1));
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status compile_drawing(Context& context, const GemmProblem& problem, InputKind kind) {
+  if (problem.quantizes_a() || !problem.scaled()) return ok_status();
+  for (const OperandDraw& draw : operand_draws(problem, kind, 0)) {
+    const bool normal = draw.distribution == Distribution::kNormal;
+    JITGEMM_ASSIGN(const BuiltKernel drawing,
+                   build(context, problem.arch, normal ? normal_drawing() : codes_drawing(draw)));
+    if (!normal) continue;
+    JITGEMM_ASSIGN(const BuiltKernel quantize,
+                   build(context, problem.arch, quantizing(draw.quantize)));
+  }
+  return ok_status();
+}
+
+Status draw_normal(Context& context, Device& device, uint64_t address, int64_t count, uint64_t seed,
+                   uint32_t stream) {
+  if (count == 0) return ok_status();
+  const DrawParams params = {address, static_cast<uint64_t>(count), seed, stream, 0};
+  const std::array<MemoryRange, 1> ranges = {
+      {{address, static_cast<uint64_t>(count) * sizeof(float), true}}};
+  return launch(context, device, normal_drawing(), ceil_div(ceil_div(count, 2), kThreads), params,
+                ranges);
+}
+
+Result<DrawnOperand> draw_operand_on(Context& context, Device& device, const OperandDraw& draw) {
+  DrawnOperand drawn;
+  drawn.codes = make_host_tensor(draw.name, draw.quantize.code_dtype, {draw.rows, draw.cols});
+  const bool normal = draw.distribution == Distribution::kNormal;
+  if (normal) {
+    drawn.scales = make_host_tensor(draw.name + "_scales", draw.quantize.scale_dtype,
+                                    {ceil_div(draw.rows, draw.quantize.group_rows),
+                                     ceil_div(draw.cols, draw.quantize.group_cols)});
+  }
+  if (draw.rows * draw.cols == 0) return drawn;
+  JITGEMM_ASSIGN(const DeviceBuffer codes,
+                 DeviceBuffer::create(device, drawn.codes.bytes.size(), 0xff));
+  if (normal) {
+    JITGEMM_ASSIGN(const DeviceBuffer scales,
+                   DeviceBuffer::create(device, drawn.scales.bytes.size(), 0xff));
+    JITGEMM_TRY(
+        quantize_on(context, device, draw, codes.address(), drawn.scales, scales.address()));
+    JITGEMM_TRY(device.copy_to_host(drawn.scales.bytes.data(), scales.address(),
+                                    drawn.scales.bytes.size()));
+  } else {
+    const auto count = static_cast<uint64_t>(draw.rows * draw.cols);
+    const DrawParams params = {codes.address(), count, draw.seed, draw.stream, 0};
+    const std::array<MemoryRange, 1> ranges = {{{codes.address(), count, true}}};
+    JITGEMM_TRY(launch(context, device, codes_drawing(draw),
+                       ceil_div(ceil_div(draw.rows * draw.cols, 4), kThreads), params, ranges));
+    JITGEMM_TRY(device.synchronize(nullptr));
+  }
+  JITGEMM_TRY(
+      device.copy_to_host(drawn.codes.bytes.data(), codes.address(), drawn.codes.bytes.size()));
+  JITGEMM_TRY(compare_with_twin(draw, drawn));
   return drawn;
 }
 
 Result<BlockScaledTensors> make_tensors_for(Context& context, Device& device,
                                             const GemmProblem& problem, InputKind kind,
                                             uint64_t seed) {
-  const bool normal = kind == InputKind::kSeed || kind == InputKind::kAmax;
   const bool simulated = device.info().driver_version == 0;
-  if (simulated || !normal || problem.quantizes_a() || problem.m * problem.k < kWorthADevice) {
-    return make_block_scaled_tensors(problem, kind, seed);
-  }
-  JITGEMM_ASSIGN(DrawnOperand a, draw_normal_a(context, device, problem, seed));
-  GemmProblem rest = problem;
-  rest.m = 0;
-  JITGEMM_ASSIGN(BlockScaledTensors tensors, make_block_scaled_tensors(rest, kind, seed));
-  tensors.a = std::move(a.codes);
-  tensors.a_scales = std::move(a.scales);
-  return tensors;
+  return make_block_scaled_tensors(problem, kind, seed, 0,
+                                   [&](const OperandDraw& draw) -> Result<DrawnOperand> {
+                                     if (simulated || draw.rows * draw.cols < kWorthADevice)
+                                       return draw_operand(draw);
+                                     return draw_operand_on(context, device, draw);
+                                   });
 }
 
 }  // namespace jitgemm

@@ -36,48 +36,6 @@ constexpr std::array<std::pair<InputKind, std::string_view>, 6> kNames = {
      }
 };
 
-constexpr int64_t kElementsPerTask = 1 << 16;
-
-// Calls fill(first, last) over [0, count), in pieces.
-template <typename Fill>
-void fill_in_pieces(int64_t count, int threads, const Fill& fill) {
-  parallel_for((count + kElementsPerTask - 1) / kElementsPerTask, threads, [&](int64_t task) {
-    fill(task * kElementsPerTask, std::min(count, (task + 1) * kElementsPerTask));
-  });
-}
-
-uint8_t encode(DType dtype, float value) {
-  return dtype == DType::kF8E5M2 ? encode_e5m2(value) : encode_e4m3(value);
-}
-
-HostTensor uniform_codes(std::string name, DType dtype, int64_t rows, int64_t cols, uint64_t seed,
-                         uint32_t stream, int threads) {
-  HostTensor tensor = make_host_tensor(std::move(name), dtype, {rows, cols});
-  const RandomStream random(seed, stream);
-  const float largest = dtype == DType::kF8E5M2 ? 57344.0F : 448.0F;
-  auto* codes = tensor.data<uint8_t>();
-  fill_in_pieces(rows * cols, threads, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      const float unit = 2.0F * random.uniform(static_cast<uint64_t>(i)) - 1.0F;
-      codes[i] = encode(dtype, unit * largest);
-    }
-  });
-  return tensor;
-}
-
-HostTensor integer_codes(std::string name, DType dtype, int64_t rows, int64_t cols, uint64_t seed,
-                         uint32_t stream, int threads) {
-  HostTensor tensor = make_host_tensor(std::move(name), dtype, {rows, cols});
-  const RandomStream random(seed, stream);
-  auto* codes = tensor.data<uint8_t>();
-  fill_in_pieces(rows * cols, threads, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      codes[i] = encode(dtype, static_cast<float>(random.integer(static_cast<uint64_t>(i), -4, 4)));
-    }
-  });
-  return tensor;
-}
-
 float draw_scale(InputKind kind, const RandomStream& random, uint64_t index) {
   if (kind == InputKind::kSmallIntegers) {
     return static_cast<float>(random.integer(index, 1, 4));
@@ -117,21 +75,25 @@ HostTensor drawn_scales(std::string name, const GemmProblem& problem, InputKind 
   return tensor;
 }
 
-Result<QuantizedMatrix> quantized_normal(std::string name, const GemmProblem& problem, DType dtype,
-                                         int64_t rows, int64_t group_rows, bool signed_maximum,
-                                         uint64_t seed, uint32_t stream, int threads) {
-  JITGEMM_ASSIGN(
-      const HostTensor values,
-      make_normal_tensor(std::move(name), DType::kF32, {rows, problem.k}, seed, stream, threads));
-  QuantizeOptions options;
-  options.code_dtype = dtype;
-  options.scale_dtype = problem.scale_dtype;
-  options.group_rows = group_rows;
-  options.group_cols = problem.group_k;
-  options.scale_rule = problem.power_of_two_scales() ? ScaleRule::kPow2 : ScaleRule::kAmax;
-  options.signed_maximum = signed_maximum;
-  options.threads = threads;
-  return quantize(values, options);
+OperandDraw operand_draw(std::string name, const GemmProblem& problem, InputKind kind, DType dtype,
+                         int64_t rows, int64_t group_rows, uint64_t seed, uint32_t stream,
+                         int threads) {
+  OperandDraw draw;
+  draw.name = std::move(name);
+  draw.distribution = kind == InputKind::kSeed || kind == InputKind::kAmax ? Distribution::kNormal
+                      : kind == InputKind::kSmallIntegers                  ? Distribution::kIntegers
+                                                                           : Distribution::kUniform;
+  draw.rows = rows;
+  draw.cols = problem.k;
+  draw.seed = seed;
+  draw.stream = stream;
+  draw.quantize.code_dtype = dtype;
+  draw.quantize.scale_dtype = problem.scale_dtype;
+  draw.quantize.group_rows = group_rows;
+  draw.quantize.group_cols = problem.group_k;
+  draw.quantize.scale_rule = problem.power_of_two_scales() ? ScaleRule::kPow2 : ScaleRule::kAmax;
+  draw.quantize.threads = threads;
+  return draw;
 }
 
 // What an element of a scale matrix becomes; F8_E8M0 can only hold the NaN and powers of two.
@@ -252,7 +214,7 @@ void put_special_source(HostTensor& source) {
 HostTensor drawn_source(const GemmProblem& p, InputKind kind, uint64_t seed, int threads) {
   HostTensor source = make_host_tensor("a", p.a_dtype, {p.m, p.k});
   const RandomStream random(seed, kStreamOfA);
-  fill_in_pieces(p.m * p.k, threads, [&](int64_t first, int64_t last) {
+  parallel_pieces(p.m * p.k, threads, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       const int64_t column = i % p.k;
       put_element(source, i,
@@ -371,7 +333,7 @@ Result<HostTensor> make_normal_tensor(std::string name, DType dtype, std::vector
   HostTensor tensor = make_host_tensor(std::move(name), dtype, std::move(shape));
   const RandomStream random(seed, stream);
   // Pieces begin at even elements, so each piece draws whole pairs.
-  fill_in_pieces(tensor.element_count(), threads, [&](int64_t first, int64_t last) {
+  parallel_pieces(tensor.element_count(), threads, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i += 2) {
       const std::array<float, 2> pair = random.normal_pair(static_cast<uint64_t>(i) / 2);
       for (int64_t j = i; j < std::min(i + 2, last); ++j) {
@@ -401,13 +363,25 @@ Status quantize_source(const GemmProblem& problem, BlockScaledTensors& tensors, 
   return ok_status();
 }
 
+std::array<OperandDraw, 2> operand_draws(const GemmProblem& problem, InputKind kind, uint64_t seed,
+                                         int threads) {
+  std::array<OperandDraw, 2> draws = {
+      operand_draw("a", problem, kind, problem.a_dtype, problem.m, 1, seed, kStreamOfA, threads),
+      operand_draw("b", problem, kind, problem.b_dtype, problem.n, problem.group_n, seed, kStreamB,
+                   threads)};
+  draws[1].quantize.signed_maximum = kind == InputKind::kSeed;
+  return draws;
+}
+
 Result<BlockScaledTensors> make_block_scaled_tensors(const GemmProblem& problem, InputKind kind,
-                                                     uint64_t seed, int threads) {
+                                                     uint64_t seed, int threads,
+                                                     const DrawOperand& draw) {
   if (problem.quantizes_a()) {
     GemmProblem codes = problem;
     codes.a_dtype = problem.a_code_dtype;
     codes.m = 0;
-    JITGEMM_ASSIGN(BlockScaledTensors t, make_block_scaled_tensors(codes, kind, seed, threads));
+    JITGEMM_ASSIGN(BlockScaledTensors t,
+                   make_block_scaled_tensors(codes, kind, seed, threads, draw));
     t.a_source = drawn_source(problem, kind, seed, threads);
     JITGEMM_TRY(quantize_source(problem, t, threads));
     return t;
@@ -424,21 +398,16 @@ Result<BlockScaledTensors> make_block_scaled_tensors(const GemmProblem& problem,
     t.b_scales = ones("b_scales", problem.n_blocks(), problem.k_blocks());
     return t;
   }
-  if (kind == InputKind::kSeed || kind == InputKind::kAmax) {
-    JITGEMM_ASSIGN(QuantizedMatrix a, quantized_normal("a", problem, problem.a_dtype, problem.m, 1,
-                                                       false, seed, kStreamOfA, threads));
-    JITGEMM_ASSIGN(QuantizedMatrix b,
-                   quantized_normal("b", problem, problem.b_dtype, problem.n, problem.group_n,
-                                    kind == InputKind::kSeed, seed, kStreamB, threads));
-    t.a = std::move(a.codes);
+  const auto [of_a, of_b] = operand_draws(problem, kind, seed, threads);
+  JITGEMM_ASSIGN(DrawnOperand a, draw(of_a));
+  JITGEMM_ASSIGN(DrawnOperand b, draw(of_b));
+  t.a = std::move(a.codes);
+  t.b = std::move(b.codes);
+  if (of_a.distribution == Distribution::kNormal) {
     t.a_scales = std::move(a.scales);
-    t.b = std::move(b.codes);
     t.b_scales = std::move(b.scales);
     return t;
   }
-  const auto codes = kind == InputKind::kSmallIntegers ? integer_codes : uniform_codes;
-  t.a = codes("a", problem.a_dtype, problem.m, problem.k, seed, kStreamOfA, threads);
-  t.b = codes("b", problem.b_dtype, problem.n, problem.k, seed, kStreamB, threads);
   t.a_scales = drawn_scales("a_scales", problem, kind, problem.m, seed, kStreamAScales);
   t.b_scales = drawn_scales("b_scales", problem, kind, problem.n_blocks(), seed, kStreamBScales);
   if (kind == InputKind::kSpecialValues) put_special_values(t, problem.power_of_two_scales());

@@ -7,8 +7,10 @@
 #include "problem/gemm_problem.h"
 #include "support/result.h"
 #include "verify/host_tensor.h"
+#include "verify/operand_draw.h"
 #include "verify/reference.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -52,9 +54,15 @@ struct BlockScaledTensors {
 };
 
 // Shapes, dtypes and groups come from the problem; with power-of-two scales (declared, or F8_E8M0)
-// each scale is a power of two. Layouts and leading dimensions are not looked at.
+// each scale is a power of two. Layouts and leading dimensions are not looked at. `draw` draws the
+// FP8 operands, with the bits of draw_operand, which is asked unless another is given.
 Result<BlockScaledTensors> make_block_scaled_tensors(const GemmProblem& problem, InputKind kind,
-                                                     uint64_t seed, int threads = 0);
+                                                     uint64_t seed, int threads = 0,
+                                                     const DrawOperand& draw = draw_operand);
+
+// How a and b are drawn for a problem whose operands are FP8.
+std::array<OperandDraw, 2> operand_draws(const GemmProblem& problem, InputKind kind, uint64_t seed,
+                                         int threads = 0);
 
 // Makes a and a_scales of a_source as the problem's operation does.
 Status quantize_source(const GemmProblem& problem, BlockScaledTensors& tensors, int threads = 0);

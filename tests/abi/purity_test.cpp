@@ -251,7 +251,7 @@ TEST_F(Purity, TwoLaunchesOverAWorkspaceMakeNoCall) {
   EXPECT_EQ(q.source_ld, 512);
   EXPECT_EQ(q.m, 100);
   ASSERT_TRUE(jitgemm_fake_cuda_launch(first + 2 * kPairs - 1, &launch));
-  EXPECT_EQ(launch.programmatic_serialization, 0U) << "it follows the quantising launch";
+  EXPECT_EQ(launch.programmatic_serialization, 1U) << "it waits in the kernel, not in the stream";
   Parameters p;
   std::memcpy(&p, launch.parameters, sizeof(p));
   EXPECT_EQ(p.a, q.codes);

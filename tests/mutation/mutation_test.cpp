@@ -4,7 +4,7 @@
 // sanitizer reports a fault, the kernel deadlocks, or the result is wrong, under at least one of
 // several schedules. A deletion may stay silent only where the instruction is not executed by the
 // problem, or where `allowed` says why the ISA lets it go; docs/simulator.md has the table.
-#include "grouped_cases.h"
+#include "grouped/grouped_cases.h"
 #include "mutating_device.h"
 #include "runtime/context.h"
 #include "selftest/device_buffer.h"

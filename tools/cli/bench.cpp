@@ -3,6 +3,7 @@
 // docs/performance.md.
 #include "bench/ceilings.h"
 #include "bench/plan_choice.h"
+#include "bench/quantize_rates.h"
 #include "bench/shape_run.h"
 #include "cli.h"
 #include "shape_flags.h"
@@ -34,10 +35,6 @@ struct BenchFlags {
   bool compile_only = false;
 };
 
-bool ceilings_alone(const BenchFlags& flags) {
-  return flags.ceilings && !flags.shapes.any();
-}
-
 Result<std::string> plans_text(const std::string& flag) {
   if (!flag.starts_with('@')) return flag;
   std::ifstream file(flag.substr(1), std::ios::binary);
@@ -59,7 +56,9 @@ class Planner {
 
   // The plans of every shape and output type.
   Result<std::vector<ShapeWork>> plan_all() const {
-    if (ceilings_alone(flags_)) return std::vector<ShapeWork>();
+    // Ceilings may be measured alone.
+    std::vector<ShapeWork> work;
+    if (flags_.ceilings && !flags_.shapes.any()) return work;
     return flags_.shapes.grouped() ? plan_groups() : plan_products();
   }
 
@@ -114,6 +113,7 @@ class Planner {
 
 Status compile_all(Context& context, Arch arch, const std::vector<ShapeWork>& work) {
   JITGEMM_TRY(bench::GpuKernels::compile(context, arch));
+  JITGEMM_TRY(bench::compile_quantizing(context, arch));
   size_t kernels = 0;
   for (const ShapeWork& item : work) {
     for (const OperationPlan& plan : item.plans) {
@@ -174,7 +174,6 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
     return invalid_argument(
         fmt::format("--regime: expected rested, sustained or both, found '{}'", flags.regime));
   }
-  if (!ceilings_alone(flags)) JITGEMM_TRY(flags.shapes.check());
   JITGEMM_ASSIGN(const std::string choice, plans_text(flags.plans));
   JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
   std::optional<Arch> arch;
@@ -233,6 +232,8 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
   }
   if (flags.ceilings) {
     JITGEMM_ASSIGN(result.ceilings, bench::measure_ceilings(*session, peers.get()));
+    JITGEMM_ASSIGN(const std::vector<bench::Ceiling> rates, bench::measure_quantizing(*session));
+    result.ceilings.insert(result.ceilings.end(), rates.begin(), rates.end());
     for (const bench::Ceiling& c : result.ceilings) {
       if (quiet) continue;
       fmt::print("ceiling {:<20} {:8.0f} {} rested, {:8.0f} sustained\n", c.name, c.rested, c.unit,
@@ -290,7 +291,8 @@ void add_bench_command(CLI::App& app, Cli& cli) {
   command->add_option("--python-library", flags->python_library,
                       "The interpreter's library for Python peers, e.g. libpython3.12.so.1.0");
   command->add_flag("--no-peers", flags->no_peers, "Without cuBLASLt");
-  command->add_flag("--ceilings", flags->ceilings, "Also memory and matrix rates");
+  command->add_flag("--ceilings", flags->ceilings,
+                    "Also memory and matrix rates, and the quantiser's");
   command->add_option("--output", flags->output,
                       "Write the results to this JSON file, after each shape");
   command->add_option("--commit", flags->commit, "What the result file calls this build");

@@ -33,7 +33,7 @@ Result<Enum> choice_flag(const char* flag, const std::string& text,
 }  // namespace
 
 Result<TuningDatabase> tuning_for(const Cli& cli) {
-  return load_tuning(resolve_settings(cli.flags.context), Logger());
+  return open_tuning(resolve_settings(cli.flags.context), Logger());
 }
 
 int exit_code_for(StatusCode code) {
@@ -99,9 +99,6 @@ void ProblemFlags::add_to(CLI::App& command, const char* m_help) {
   command.add_option("--stages", stages, "Force the pipeline's depth");
   command.add_option("--split-k", split_k, "Force the number of splits of k");
   command.add_option("--cluster", cluster, "Force the CTAs of a cluster");
-  command.add_option("--align-rows", align_rows,
-                     "on or off: copy rows that TMA cannot address to where it can, ahead of the "
-                     "product");
   const char* kGroups = "Groups of rows (group_gemm_fp8_nt_groupwise)";
   command.add_option("--layout", layout, "row_indices, end_offsets, row_pointers or masked")
       ->capture_default_str()
@@ -208,13 +205,6 @@ Result<PlanOverrides> ProblemFlags::overrides() const {
   force(stages, overrides.stages);
   force(split_k, overrides.split_k);
   force(cluster, overrides.cluster);
-  if (!align_rows.empty()) {
-    if (align_rows != "on" && align_rows != "off") {
-      return invalid_argument(
-          fmt::format("--align-rows: expected on or off, found '{}'", align_rows));
-    }
-    overrides.align_rows = align_rows == "on";
-  }
   return overrides;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "json.h"
+#include "selftest/device_inputs.h"
 #include "selftest/gemm_case.h"
 #include "verify/safetensors.h"
 
@@ -118,7 +119,7 @@ void report(const GemmCaseResult& result, const Cli& cli) {
   if (result.kernel_us)
     fmt::print("kernel     {:.2f} us, {:.1f} TFLOP/s\n", *result.kernel_us, *result.tflops);
   if (!result.verified) {
-    fmt::print("verified   no\n");
+    fmt::print("verified   {}\n", result.plan.problem.m == 0 ? "nothing: there are no rows" : "no");
     return;
   }
   const ErrorMetrics& e = result.errors;
@@ -143,7 +144,7 @@ Status run(const CLI::App& command, const RunFlags& flags, Cli& cli) {
     const std::optional<InputKind> kind = parse_input_kind(flags.data);
     if (!kind)
       return invalid_argument(fmt::format("--data: '{}' is not a kind of input", flags.data));
-    JITGEMM_ASSIGN(tensors, make_block_scaled_tensors(problem, *kind, flags.seed));
+    JITGEMM_ASSIGN(tensors, make_tensors_for(*context, *device, problem, *kind, flags.seed));
   } else {
     JITGEMM_ASSIGN(tensors, read_inputs(flags.input));
     JITGEMM_TRY(apply_file(command, tensors, problem));

@@ -2,6 +2,7 @@
 // jitgemm selftest: a handful of small products on every device at hand, each verified, as a table.
 #include "cli.h"
 #include "json.h"
+#include "selftest/device_inputs.h"
 #include "selftest/gemm_case.h"
 
 #include <fmt/format.h>
@@ -90,7 +91,7 @@ Status selftest(const SelftestFlags& flags, Cli& cli) {
       problem.group_n = c.group_n;
       problem.group_k = c.group_k;
       JITGEMM_ASSIGN(const BlockScaledTensors tensors,
-                     make_block_scaled_tensors(problem, c.data, 1));
+                     make_tensors_for(*context, *target.device, problem, c.data, 1));
       GemmCaseOptions options;
       options.exact = c.data == InputKind::kSmallIntegers;
       const Result<GemmCaseResult> result =

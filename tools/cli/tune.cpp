@@ -103,7 +103,6 @@ void print_rows(const TuningDatabase& database) {
 }
 
 Status measure(const TuneFlags& flags, Context& context, const std::string& path, Cli& cli) {
-  JITGEMM_TRY(flags.shapes.check());
   std::optional<Arch> arch;
   if (!flags.arch.empty()) {
     JITGEMM_ASSIGN(arch, parse_arch(flags.arch));
@@ -132,9 +131,9 @@ Status measure(const TuneFlags& flags, Context& context, const std::string& path
   TuningDatabase measured;
   int failed = 0;
   for (const TuneWork& item : work) {
-    const TunedPlan* known =
+    const std::optional<TunedPlan> known =
         context.tuning().find(item.problem, info.description, info.plan_sm_count);
-    if (known != nullptr && !flags.again) {
+    if (known && !flags.again) {
       if (!cli.flags.json) fmt::print("{}\n  known: {:.2f} us\n", known->problem, known->time_us);
       continue;
     }
@@ -180,16 +179,15 @@ Status tune(const TuneFlags& flags, Cli& cli) {
         "--database: expected a file, since there is no cache folder to put one in");
   }
   if (!flags.merge.empty()) return merge_files(flags, path, cli);
-  if (!flags.export_file.empty()) {
-    JITGEMM_TRY(write_file(flags.export_file, context->tuning().to_json()));
-    if (!cli.flags.json) fmt::print("{} rows in {}\n", context->tuning().size(), flags.export_file);
-    return ok_status();
-  }
-  if (flags.list) {
-    if (cli.flags.json) {
-      fmt::print("{}", context->tuning().to_json());
+  if (!flags.export_file.empty() || flags.list) {
+    JITGEMM_ASSIGN(const TuningDatabase all, load_tuning(context->settings(), context->log()));
+    if (!flags.export_file.empty()) {
+      JITGEMM_TRY(write_file(flags.export_file, all.to_json()));
+      if (!cli.flags.json) fmt::print("{} rows in {}\n", all.size(), flags.export_file);
+    } else if (cli.flags.json) {
+      fmt::print("{}", all.to_json());
     } else {
-      print_rows(context->tuning());
+      print_rows(all);
     }
     return ok_status();
   }

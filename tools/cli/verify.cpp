@@ -71,13 +71,14 @@ Result<DType> out_dtype(const std::string& name) {
 
 // What the case needs, into the cache: for a machine without a compiler. The kernels that draw
 // inputs on a GPU come along.
-Status compile_case(Context& context, const Device& device, const GemmProblem& problem) {
+Status compile_case(Context& context, const Device& device, const GemmProblem& problem,
+                    InputKind kind) {
   JITGEMM_ASSIGN(const OperationPlan plan,
                  plan_operation(problem, context.plan_request({}, &device)));
   for (const LaunchPlan& launch : plan.launches) {
     JITGEMM_ASSIGN(const BuiltKernel built, context.builder().build(launch, BuildMode::kCached));
   }
-  return compile_drawing(context, problem);
+  return compile_drawing(context, problem, kind);
 }
 
 Status verify(const VerifyFlags& flags, Cli& cli) {
@@ -113,7 +114,7 @@ Status verify(const VerifyFlags& flags, Cli& cli) {
     if (flags.compile_only) {
       for (const std::string& name : flags.out_dtypes) {
         JITGEMM_ASSIGN(problem.out_dtype, out_dtype(name));
-        JITGEMM_TRY(compile_case(*context, *device, problem));
+        JITGEMM_TRY(compile_case(*context, *device, problem, *kind));
         ++ran;
       }
       continue;
@@ -125,6 +126,7 @@ Status verify(const VerifyFlags& flags, Cli& cli) {
       GemmCaseOptions options;
       options.sampled_lines = 128;
       options.checksums = true;
+      options.exact = *kind == InputKind::kSmallIntegers;
       options.timed_launches = flags.repeat;
       const Result<GemmCaseResult> result =
           run_gemm_case(*context, *device, problem, {}, tensors, options);

@@ -141,6 +141,13 @@ __device__ __forceinline__ void wait_for_predecessor() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
+// From here on the next grid, if it was launched with programmatic dependence, may begin: it still
+// waits for all of this one where it says wait_for_predecessor. After this grid's own wait, so that
+// whatever is before both has ended by then.
+__device__ __forceinline__ void allow_successor() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
 // PTX ISA "barrier.sync": `threads` is a multiple of 32; barrier 0 is __syncthreads().
 __device__ __forceinline__ void named_barrier_sync(unsigned barrier, unsigned threads) {
   asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier), "r"(threads) : "memory");

@@ -62,8 +62,8 @@ TEST(TuningDatabase, AFileHoldsEveryField) {
   const auto again = TuningDatabase::parse(database.to_json());
   ASSERT_TRUE(again) << again.error().to_string();
   EXPECT_EQ(again->to_json(), database.to_json());
-  const TunedPlan* found = again->find(problem(), "GPU A", 132);
-  ASSERT_NE(found, nullptr);
+  const auto found = again->find(problem(), "GPU A", 132);
+  ASSERT_TRUE(found);
   EXPECT_EQ(found->plan, narrow_plan());
   EXPECT_EQ(found->time_us, 12.5);
 }
@@ -88,11 +88,11 @@ TEST(TuningDatabase, OfTwoRowsTheLaterMeasurementStaysWhateverTheOrder) {
 TEST(TuningDatabase, ARowIsForItsDeviceAndSmCountAlone) {
   TuningDatabase database;
   database.put(row(problem()));
-  EXPECT_EQ(database.find(problem(), "GPU B", 132), nullptr);
-  EXPECT_EQ(database.find(problem(), "GPU A", 114), nullptr);
-  EXPECT_EQ(database.find(problem(65), "GPU A", 132), nullptr);
+  EXPECT_FALSE(database.find(problem(), "GPU B", 132));
+  EXPECT_FALSE(database.find(problem(), "GPU A", 114));
+  EXPECT_FALSE(database.find(problem(65), "GPU A", 132));
   // What plans for a device that is not there does not know its name.
-  EXPECT_NE(database.find(problem(), "", 132), nullptr);
+  EXPECT_TRUE(database.find(problem(), "", 132));
 }
 
 TEST(TuningKey, MCountsAsFarAsItsPolicyLetsAPlanSeeIt) {
@@ -177,6 +177,36 @@ TEST(TuningDatabase, WhatTheLibraryShipsCanBeRead) {
   EXPECT_FALSE(embedded_tuning_files().empty());
 }
 
+// Of a text that is not read whole, each row is found, and the later of two measurements wins.
+TEST(TuningDatabase, RowsAreReadOneAtATimeFromATextThatIsNotReadWhole) {
+  TuningDatabase written;
+  for (const int64_t m : {1, 64, 65}) written.put(row(problem(m)));
+  const std::string text = written.to_json();
+  TuningDatabase lazy;
+  lazy.add_unread(text);
+  EXPECT_EQ(lazy.size(), 0u);
+  for (const int64_t m : {1, 64, 65}) {
+    const auto found = lazy.find(problem(m), "GPU A", 132);
+    ASSERT_TRUE(found);
+    const auto whole = written.find(problem(m), "GPU A", 132);
+    EXPECT_EQ(found->problem, whole->problem);
+    EXPECT_EQ(found->time_us, whole->time_us);
+    EXPECT_EQ(found->plan, whole->plan);
+  }
+  EXPECT_FALSE(lazy.find(problem(2), "GPU A", 132));
+  EXPECT_FALSE(lazy.find(problem(), "GPU A", 114));
+  TunedPlan later = row(problem());
+  later.date = "2999-01-01T00:00:00Z";
+  later.time_us = 3;
+  lazy.put(later);
+  EXPECT_EQ(lazy.find(problem(), "GPU A", 132)->time_us, 3);
+  later.date = "1999-01-01T00:00:00Z";
+  TuningDatabase older;
+  older.put(later);
+  older.add_unread(text);
+  EXPECT_NE(older.find(problem(), "GPU A", 132)->time_us, 3);
+}
+
 TEST(TunedPlanning, ARowWinsOverTheModelAndSaysSo) {
   TuningDatabase database;
   database.put(row(problem()));
@@ -194,6 +224,8 @@ TEST(TunedPlanning, EveryRowThatTheLibraryShipsIsAPlanOfThisBuild) {
   for (const std::string_view text : embedded_tuning_files()) {
     const auto database = TuningDatabase::parse(text);
     ASSERT_TRUE(database);
+    TuningDatabase as_opened;
+    as_opened.add_unread(text);
     for (const TunedPlan* shipped : database->rows()) {
       GemmProblem p;
       long long m = 0;
@@ -212,7 +244,7 @@ TEST(TunedPlanning, EveryRowThatTheLibraryShipsIsAPlanOfThisBuild) {
       p.k = k;
       p.out_dtype = *parse_dtype(out);
       ASSERT_EQ(tuning_key(p), shipped->problem);
-      PlanRequest request = request_for(*database, shipped->device);
+      PlanRequest request = request_for(as_opened, shipped->device);
       request.sm_count = shipped->sm_count;
       EXPECT_EQ(plan_gemm(p, request)->source, PlanSource::kDatabase) << shipped->problem;
     }

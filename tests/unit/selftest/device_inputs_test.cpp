@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
 
 namespace jitgemm {
 namespace {
@@ -45,19 +47,67 @@ TEST_P(DeviceInputs, NormalNumbersAreThoseOfTheCpu) {
   }
 }
 
-TEST_P(DeviceInputs, AIsThatOfTheCpu) {
-  for (const DType codes : {DType::kF8E4M3, DType::kF8E5M2}) {
+// Tails of rows and columns, blocks of one row and of many, both code types, every kind of scale.
+TEST_P(DeviceInputs, OperandsOfEveryKindAreThoseOfTheCpu) {
+  struct Case {
+    InputKind kind;
+    int32_t group_n = 128;
+    DType codes = DType::kF8E4M3;
+    ScaleValues values = ScaleValues::kAnyFloat;
+    DType scales = DType::kF32;
+  };
+  constexpr DType kE5m2 = DType::kF8E5M2;
+  constexpr ScaleValues kPowers = ScaleValues::kPowerOfTwo;
+  for (const Case& c : {
+           Case{InputKind::kSeed},
+           Case{InputKind::kAmax, 64, kE5m2},
+           Case{InputKind::kSeed,           1, DType::kF8E4M3, kPowers},
+           Case{InputKind::kAmax, 64, kE5m2, kPowers, DType::kF8E8M0},
+           Case{InputKind::kUniformCodes },
+           Case{InputKind::kWideScales,                128, kE5m2},
+           Case{InputKind::kSmallIntegers,              128, kE5m2},
+           Case{InputKind::kSpecialValues        },
+  }) {
+    SCOPED_TRACE(input_kind_name(c.kind));
     GemmProblem problem;
     problem.arch = GetParam();
     problem.m = 17;
-    problem.n = 64;
-    problem.k = 300;
-    problem.a_dtype = codes;
-    const Result<DrawnOperand> drawn = draw_normal_a(*context_, *device_, problem, 5);
+    problem.n = 130;
+    problem.k = 301;
+    problem.group_n = c.group_n;
+    problem.a_dtype = problem.b_dtype = c.codes;
+    problem.scale_values = c.values;
+    problem.scale_dtype = c.scales;
+    const auto drawn = make_block_scaled_tensors(
+        problem, c.kind, 5, 1,
+        [&](const OperandDraw& draw) { return draw_operand_on(*context_, *device_, draw); });
     ASSERT_TRUE(drawn) << drawn.error().to_string();
-    const BlockScaledTensors twin = make_block_scaled_tensors(problem, InputKind::kSeed, 5).value();
-    EXPECT_EQ(drawn->codes.bytes, twin.a.bytes);
-    EXPECT_EQ(drawn->scales.bytes, twin.a_scales.bytes);
+    const BlockScaledTensors twin = make_block_scaled_tensors(problem, c.kind, 5).value();
+    EXPECT_EQ(drawn->a.bytes, twin.a.bytes);
+    EXPECT_EQ(drawn->b.bytes, twin.b.bytes);
+    EXPECT_EQ(drawn->a_scales.bytes, twin.a_scales.bytes);
+    EXPECT_EQ(drawn->b_scales.bytes, twin.b_scales.bytes);
+  }
+}
+
+TEST(OperandDraw, RowsThatAreDrawnAloneAreThoseOfTheWhole) {
+  GemmProblem problem;
+  problem.m = 5;
+  problem.n = 300;
+  problem.k = 301;
+  for (const InputKind kind : {InputKind::kSeed, InputKind::kUniformCodes}) {
+    const OperandDraw whole = operand_draws(problem, kind, 9)[1];
+    const DrawnOperand all = draw_operand(whole).value();
+    OperandDraw part = whole;
+    part.first_row = 128;
+    part.rows = 128;
+    const DrawnOperand rows = draw_operand(part).value();
+    const auto from = static_cast<std::ptrdiff_t>(128 * problem.k);
+    EXPECT_TRUE(std::equal(rows.codes.bytes.begin(), rows.codes.bytes.end(),
+                           all.codes.bytes.begin() + from));
+    const auto scales = static_cast<std::ptrdiff_t>(rows.scales.bytes.size());
+    EXPECT_TRUE(std::equal(rows.scales.bytes.begin(), rows.scales.bytes.end(),
+                           all.scales.bytes.begin() + scales));
   }
 }
 
