@@ -285,10 +285,12 @@ JITGEMM_API jitgemm_status jitgemm_gemm_find(jitgemm_device* device,
                                              const jitgemm_gemm_problem* problem, void* stream,
                                              jitgemm_operation** operation);
 JITGEMM_API void jitgemm_operation_release(jitgemm_operation* operation);
-/* An operation is a list of launches over one workspace: one product, or, where a is to be
- * quantised, two. Bytes of workspace that a launch with the problem's m needs (often 0) and its
- * alignment. Its contents may be arbitrary before and are arbitrary afterwards; launches that may
- * overlap need a workspace each. */
+/* An operation is a list of launches over one workspace: the product, before it one that quantises
+ * a where that is asked for, and one that copies rows to where TMA can address them where that
+ * pays (k or a leading dimension that is no multiple of 16 bytes, on Hopper). Bytes of workspace
+ * that a launch with the problem's m needs (often 0) and its alignment. Its contents may be
+ * arbitrary before and are arbitrary afterwards; launches that may overlap need a workspace each.
+ */
 JITGEMM_API jitgemm_status jitgemm_operation_workspace(const jitgemm_operation* operation,
                                                        uint64_t* bytes, uint64_t* alignment);
 /* The same for a launch with another m, under M_CLASS and M_ANY. */

@@ -162,14 +162,14 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
 
   // Scales come with the tiles, or from a warp that arrives as well.
   const bool scale_tma = Config::kScaleTma && p.scale_maps != 0;
-  const int full_arrivals = Config::kFullArrivals + (Config::kScaled && !scale_tma ? 1 : 0);
+  const int scale_warps = Config::kScaled && !scale_tma ? 1 : 0;
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < Spec::kStages; ++stage) {
-      mbarrier_init(shared.full(stage), full_arrivals);
+      mbarrier_init(shared.full(stage), Config::kFullArrivals + scale_warps);
       mbarrier_init(shared.empty(stage), Config::kEmptyArrivals);
     }
     if constexpr (Config::kGrouped) {
-      WorkRing{shared.base + Config::kWorkRing}.init(Config::kWorkReaders);
+      WorkRing{shared.base + Config::kWorkRing}.init(Config::kWorkReaders + scale_warps);
     }
     mbarrier_init_fence();
   } else if (threadIdx.x == 32) {

@@ -38,7 +38,8 @@ struct ShapeResult {
   std::string out_dtype;
   double fewest_bytes = 0;
   int sets = 1;  // of operands that a graph rotates over; 1 with single_call
-  bool single_call = false;
+  bool single_call =
+      false;  // not as a graph; groups always are, since a loop over them is many calls
   double setup_s = 0;
   std::vector<ContenderResult> contenders;
 };

@@ -85,7 +85,6 @@ Result<ShapeResult> run_grouped_shape(GpuSession& session, const GroupedShape& s
   result.groups = shape;
   result.out_dtype = dtype_info(out_dtype).name;
   result.fewest_bytes = fewest_bytes(shape, dtype_info(out_dtype).bytes);
-  result.single_call = result.shape.flops() >= kGraphBelowFlops;
   result.sets = operand_sets(result.shape.flops(), fewest_bytes(shape, 0));
   JITGEMM_ASSIGN(const GroupedOperands operands,
                  GroupedOperands::draw(session, shape, out_dtype, result.sets));

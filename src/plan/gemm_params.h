@@ -45,6 +45,8 @@ struct GemmParams {
   int32_t b_group_rows;
   int32_t out_group_rows;
   int32_t scale_maps;
+  int32_t a_scale_group_rows;
+  int32_t b_scale_group_rows;
 };
 
 static_assert(sizeof(EncodedTensorMap) == 128);

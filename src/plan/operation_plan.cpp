@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace jitgemm {
 namespace {
@@ -13,14 +15,60 @@ int64_t round_up(int64_t value) {
   return (value + kMultiple - 1) / kMultiple * kMultiple;
 }
 
-// What is left to multiply once A is codes and scales in the workspace.
-GemmProblem product_problem(const GemmProblem& problem) {
-  if (!problem.quantizes_a()) return problem;
-  GemmProblem product = problem;
-  product.a_dtype = problem.a_code_dtype;
-  product.a_code_dtype = GemmProblem().a_code_dtype;
-  product.lda = plan_quantize(problem).code_ld;
-  return product;
+// What comes before the product, and what is then left to multiply.
+struct Preparation {
+  std::vector<LaunchPlan> launches;
+  GemmProblem product;
+  double estimate_us = 0;  // of what may be left out
+};
+
+Preparation quantized(const GemmProblem& problem) {
+  Preparation first;
+  first.product = problem;
+  if (!problem.quantizes_a()) return first;
+  first.product.a_dtype = problem.a_code_dtype;
+  first.product.a_code_dtype = GemmProblem().a_code_dtype;
+  first.product.lda = plan_quantize(problem).code_ld;
+  first.launches.emplace_back(plan_quantize(problem));
+  return first;
+}
+
+// The same and rows that TMA can address, if some are not.
+std::optional<Preparation> aligned(const Preparation& first) {
+  std::optional<AlignPlan> align = plan_align(first.product);
+  if (!align) return std::nullopt;
+  Preparation second = first;
+  const int64_t ld = align->pitch / first.product.operand_bytes();
+  if (align->a) second.product.lda = ld;
+  if (align->b) second.product.ldb = ld;
+  const int64_t scale_ld = align->scale_pitch / dtype_info(DType::kF32).bytes;
+  if (align->a_scales) second.product.a_scale_ld = scale_ld;
+  if (align->b_scales) second.product.b_scale_ld = scale_ld;
+  second.estimate_us = align->estimate_us;
+  second.launches.emplace_back(std::move(*align));
+  return second;
+}
+
+// Copying operands to where TMA can address them pays, unless they are small, and it has been
+// measured on Hopper alone.
+Result<Preparation> prepare(const GemmProblem& problem, const PlanRequest& request) {
+  Preparation as_they_lie = quantized(problem);
+  std::optional<Preparation> copied = aligned(as_they_lie);
+  const std::optional<bool>& wanted = request.overrides.align_rows;
+  if (!copied) {
+    if (wanted.value_or(false)) {
+      return unsupported(
+          "overrides: align_rows: there are no rows to align, or they are of groups, or addresses "
+          "may be no multiple of 16");
+    }
+    return as_they_lie;
+  }
+  if (wanted) return *wanted ? std::move(*copied) : std::move(as_they_lie);
+  if (arch_info(problem.arch).compute_capability / 10 != 9) return as_they_lie;
+  JITGEMM_ASSIGN(const GemmPlan slow, plan_gemm(as_they_lie.product, request));
+  JITGEMM_ASSIGN(const GemmPlan fast, plan_gemm(copied->product, request));
+  const bool pays = fast.estimate_us + copied->estimate_us < slow.estimate_us;
+  return pays ? std::move(*copied) : std::move(as_they_lie);
 }
 
 }  // namespace
@@ -28,10 +76,20 @@ GemmProblem product_problem(const GemmProblem& problem) {
 WorkspaceLayout workspace_layout(const OperationPlan& plan, int64_t m) {
   WorkspaceLayout layout;
   int64_t end = 0;
-  if (const auto* quantize = std::get_if<QuantizePlan>(&plan.launches.front())) {
-    layout.a_codes = 0;
-    layout.a_scales = round_up(m * quantize->code_ld);
-    end = layout.a_scales + m * quantize->scale_ld * dtype_info(quantize->scale_dtype).bytes;
+  const auto add = [&](int64_t bytes) {
+    const int64_t begin = round_up(end);
+    end = begin + bytes;
+    return begin;
+  };
+  if (const auto* quantize = plan.before_product<QuantizePlan>()) {
+    layout.a_codes = add(m * quantize->code_ld);
+    layout.a_scales = add(m * quantize->scale_ld * dtype_info(quantize->scale_dtype).bytes);
+  }
+  if (const auto* align = plan.before_product<AlignPlan>()) {
+    if (align->a) layout.aligned_a = add(m * align->pitch);
+    if (align->b) layout.aligned_b = add(align->n * align->pitch);
+    if (align->a_scales) layout.aligned_a_scales = add(m * align->scale_pitch);
+    if (align->b_scales) layout.aligned_b_scales = add(align->n_blocks * align->scale_pitch);
   }
   layout.product = round_up(end);
   const int64_t product_bytes = plan.product().workspace_bytes;
@@ -41,10 +99,9 @@ WorkspaceLayout workspace_layout(const OperationPlan& plan, int64_t m) {
 
 Result<OperationPlan> plan_operation(const GemmProblem& problem, const PlanRequest& request) {
   JITGEMM_TRY(validate(problem));
-  OperationPlan plan;
-  plan.problem = problem;
-  if (problem.quantizes_a()) plan.launches.emplace_back(plan_quantize(problem));
-  JITGEMM_ASSIGN(GemmPlan product, plan_gemm(product_problem(problem), request));
+  JITGEMM_ASSIGN(Preparation first, prepare(problem, request));
+  JITGEMM_ASSIGN(GemmPlan product, plan_gemm(first.product, request));
+  OperationPlan plan{problem, std::move(first.launches)};
   plan.launches.emplace_back(std::move(product));
   return plan;
 }
@@ -52,13 +109,11 @@ Result<OperationPlan> plan_operation(const GemmProblem& problem, const PlanReque
 Result<std::vector<OperationPlan>> operation_candidates(const GemmProblem& problem,
                                                         const PlanRequest& request) {
   JITGEMM_TRY(validate(problem));
-  JITGEMM_ASSIGN(std::vector<GemmPlan> products,
-                 plan_candidates(product_problem(problem), request));
+  JITGEMM_ASSIGN(const Preparation first, prepare(problem, request));
+  JITGEMM_ASSIGN(std::vector<GemmPlan> products, plan_candidates(first.product, request));
   std::vector<OperationPlan> plans;
   for (GemmPlan& product : products) {
-    OperationPlan plan;
-    plan.problem = problem;
-    if (problem.quantizes_a()) plan.launches.emplace_back(plan_quantize(problem));
+    OperationPlan plan{problem, first.launches};
     plan.launches.emplace_back(std::move(product));
     plans.push_back(std::move(plan));
   }
@@ -69,13 +124,14 @@ std::string_view launch_name(const LaunchPlan& launch) {
   if (const auto* product = std::get_if<GemmPlan>(&launch)) {
     return kernel_family_info(product->family).name;
   }
-  return "quantize_rows";
+  return std::holds_alternative<AlignPlan>(launch) ? "align_rows" : "quantize_rows";
 }
 
 LaunchGeometry launch_geometry(const LaunchPlan& launch, int64_t m, int sm_count) {
   if (const auto* product = std::get_if<GemmPlan>(&launch)) {
     return launch_geometry(*product, m, sm_count);
   }
+  if (const auto* align = std::get_if<AlignPlan>(&launch)) return launch_geometry(*align, m);
   return launch_geometry(std::get<QuantizePlan>(launch), m);
 }
 

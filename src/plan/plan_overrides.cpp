@@ -34,6 +34,11 @@ Status read_field(const std::string& name, const nlohmann::json& value, PlanOver
     if (overrides.family) return ok_status();
     return corrupt_data("kernel: expected one of " + kernel_family_list());
   }
+  if (name == "align_rows") {
+    if (!value.is_boolean()) return corrupt_data("align_rows: expected true or false");
+    overrides.align_rows = value.get<bool>();
+    return ok_status();
+  }
   if (!value.is_number_integer()) {
     return corrupt_data(fmt::format("{}: expected an integer", printable(name)));
   }
@@ -51,8 +56,8 @@ Status read_field(const std::string& name, const nlohmann::json& value, PlanOver
     return ok_status();
   }
   return corrupt_data(fmt::format(
-      "{} is no field of a plan; there are kernel, tile_m, tile_n, stages, cluster, split_k and "
-      "constants such as kWarpgroupColumns",
+      "{} is no field of a plan; there are kernel, tile_m, tile_n, stages, cluster, split_k, "
+      "align_rows and constants such as kWarpgroupColumns",
       printable(name)));
 }
 
@@ -76,6 +81,7 @@ nlohmann::ordered_json overrides_to_json(const PlanOverrides& overrides) {
   for (const Field& field : kFields) {
     if (const auto& value = overrides.*field.member) json[field.name] = *value;
   }
+  if (overrides.align_rows) json["align_rows"] = *overrides.align_rows;
   for (const auto& [name, value] : overrides.constants) json[name] = value;
   return json;
 }

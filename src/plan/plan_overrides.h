@@ -22,6 +22,9 @@ struct PlanOverrides {
   std::optional<int32_t> stages;
   std::optional<int32_t> cluster;
   std::optional<int32_t> split_k;
+  // Whether rows that TMA cannot address are copied to where it can before the product. It is about
+  // the operation and no part of a product's plan.
+  std::optional<bool> align_rows;
   // Constants that the family alone has, by their name in the Spec.
   std::vector<SpecField> constants;
 

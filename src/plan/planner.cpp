@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -18,14 +19,21 @@ constexpr int64_t kAnyPlannedM = 4096;
 // The same for the rows of a group, if nothing is said of them.
 constexpr int64_t kAnyPlannedGroupRows = 128;
 
-// The rows of a group that tiles are chosen for. Where counts vary freely, a group of the average
-// size would often spill into a second window: room for one deviation of a random count.
-int64_t planned_group_rows(const GemmProblem& problem) {
+// The rows of an average group.
+int64_t mean_group_rows(const GemmProblem& problem) {
   const Grouping& g = problem.grouping;
   int64_t rows = g.expected_m;
   if (rows == 0 && problem.m_policy == MPolicy::kAny) return kAnyPlannedGroupRows;
   if (rows == 0) rows = g.separate_rows() ? problem.m : (problem.m + g.groups - 1) / g.groups;
-  rows = std::max<int64_t>(rows, 1);
+  return std::max<int64_t>(rows, 1);
+}
+
+// The rows of a group that tiles are chosen for. Where counts vary freely, a group of the average
+// size would often spill into a second window: room for one deviation of a random count.
+int64_t planned_group_rows(const GemmProblem& problem) {
+  const Grouping& g = problem.grouping;
+  int64_t rows = mean_group_rows(problem);
+  if (g.expected_m == 0 && problem.m_policy == MPolicy::kAny) return rows;
   if (g.layout != GroupLayout::kRowIndices && rows <= 256) {
     rows += static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(rows))));
   }
@@ -180,6 +188,34 @@ int64_t planned_windows(const PlannerInput& input, int tile_m) {
   const int64_t alignment = g.row_alignment == 0 ? kUsualRowAlignment : g.row_alignment;
   const int64_t shared = tile_m - std::gcd<int64_t>(alignment, tile_m);
   return groups * whole + groups * shared / tile_m;
+}
+
+double average_turns(const PlannerInput& input, int tile_m, int64_t units_n, int64_t resident) {
+  const Grouping& g = input.problem.grouping;
+  const auto turns = [&](double windows) {
+    return std::ceil(windows * static_cast<double>(units_n) / static_cast<double>(resident));
+  };
+  // Counts that are known: all rows that there are, or runs of rows of a known number in all.
+  if (!g.grouped() || g.layout == GroupLayout::kRowIndices || g.expected_m == 0) {
+    return turns(static_cast<double>(planned_windows(input, tile_m)));
+  }
+  // Each group's count is drawn between 0.7 and 1.3 of the mean, say: five counts stand for them.
+  // That all groups together have more or less than the mean is the likelier the fewer they are.
+  constexpr std::array<double, 5> kShares = {0.76, 0.88, 1.0, 1.12, 1.24};
+  const GroupLoad load = group_load(input);
+  const double common = std::sqrt(1 / static_cast<double>(load.groups));
+  const double own = std::sqrt(1 - common * common);
+  const double mean = static_cast<double>(mean_group_rows(input.problem)) / tile_m;
+  double sum = 0;
+  for (const double of_all : kShares) {
+    double windows = 0;
+    for (const double of_group : kShares) {
+      const double share = 1 + common * (of_all - 1) + own * (of_group - 1);
+      windows += std::ceil(mean * share - 1e-9);
+    }
+    sum += turns(static_cast<double>(load.groups) * windows / kShares.size());
+  }
+  return sum / kShares.size();
 }
 
 std::string group_reason(const PlannerInput& input, int tile_m) {

@@ -74,6 +74,9 @@ struct GroupLoad {
 GroupLoad group_load(const PlannerInput& input);
 // Windows of tile_m rows over all groups, on average.
 int64_t planned_windows(const PlannerInput& input, int tile_m);
+// How many units one after the other the busiest of `resident` works on, where a window has
+// units_n: the average over what rows of groups may come to.
+double average_turns(const PlannerInput& input, int tile_m, int64_t units_n, int64_t resident);
 // Why a grouped problem's windows are what they are; empty for any other problem.
 std::string group_reason(const PlannerInput& input, int tile_m);
 

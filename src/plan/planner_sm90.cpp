@@ -41,12 +41,13 @@ constexpr double kSmBytes = 208;        // into one SM
 constexpr double kHbmBytes = 3660;
 constexpr double kMemoryMix = 0.374;  // how much of the shorter of memory and compute shows
 constexpr double kStoreColumn = 17.3;
-constexpr double kSplit = 200;        // two meetings of a cluster and the sums
-constexpr double kSplitEach = 1210;   // of every further split
-constexpr double kShareGain = 0.985;  // of sharing an operand's tiles
-constexpr int64_t kLongRun = 12;      // turns, from which on it shows
-constexpr double kCpAsyncBytes = 40;  // a nanosecond, by three warps, 4 bytes a lane
-constexpr double kPlainBytes = 10;    // the same, byte by byte
+constexpr double kSplit = 200;         // two meetings of a cluster and the sums
+constexpr double kSplitEach = 1210;    // of every further split
+constexpr double kShareGain = 0.985;   // of sharing an operand's tiles
+constexpr int64_t kLongRun = 12;       // turns, from which on it shows
+constexpr double kCpAsyncBytes = 7.5;  // a nanosecond, by three warps, 4 bytes a lane
+constexpr double kPlainBytes = 2;      // the same, byte by byte
+constexpr double kScaleCopy = 0.45;    // of a scale of a k-block that comes alone, by 4 bytes
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -123,13 +124,15 @@ int64_t scale_slots(const Choice& c, const GemmProblem& p, bool ahead) {
   return (ahead ? 3 : 2) + most;
 }
 
-// How scales reach shared memory. Maps are of rows of whole quads; those of groups would need the
-// groups' distances to be whole rows, so they are copied.
+// How scales reach shared memory. Maps are of rows of whole quads, and one spans all groups, which
+// must be whole rows apart.
 Feed scale_feed(const Inputs& in) {
   const GemmProblem& p = in.input.problem;
-  const bool legal = p.scaled() && p.scale_dtype == DType::kF32 && !p.grouping.grouped() &&
+  const bool legal = p.scaled() && p.scale_dtype == DType::kF32 &&
                      p.a_scale_major == ScaleMajor::kRow && p.b_scale_major == ScaleMajor::kRow &&
                      p.a_scale_ld_or_dense() % 4 == 0 && p.b_scale_ld_or_dense() % 4 == 0 &&
+                     p.grouping.a_scale_stride % p.a_scale_ld_or_dense() == 0 &&
+                     p.grouping.b_scale_stride % p.b_scale_ld_or_dense() == 0 &&
                      in.feed_a == Feed::kTma && in.feed_b == Feed::kTma;
   return legal ? Feed::kTma : Feed::kCpAsync;
 }
@@ -172,6 +175,12 @@ int64_t turns(const Choice& c, const Inputs& in) {
   return ceil_div(units(c, in), resident_clusters(in.input.sm_count, c.cluster()));
 }
 
+// The same on average over what the rows of groups may come to.
+double average_turns(const Choice& c, const Inputs& in) {
+  return average_turns(in.input, c.swap ? c.unit_columns() : c.unit_rows(), in.units_n(c),
+                       resident_clusters(in.input.sm_count, c.cluster()));
+}
+
 double copy_time(Feed feed, double bytes) {
   switch (feed) {
     case Feed::kTma: return 0;
@@ -207,14 +216,23 @@ double estimate(const Choice& c, const Inputs& in) {
   const double load = std::max({bytes * active / kL2Bytes, bytes / kSmBytes,
                                 copy_time(in.row_feed(c), double{kTileK} * c.rows) +
                                     copy_time(in.column_feed(c), double{kTileK} * c.columns)});
+  // Rows of scales that are no multiple of 16 bytes apart are copied float by float.
+  const bool single_scales =
+      p.scaled() && scale_feed(in) != Feed::kTma &&
+      (p.a_scale_major != ScaleMajor::kRow || p.a_scale_ld_or_dense() % 4 != 0);
+  const double scales = single_scales ? kScaleCopy * (c.swap ? c.columns : c.rows) : 0;
   const double compute =
-      static_cast<double>(turns(c, in)) *
-      (blocks * std::max({chain, tensor, load}) + c.waves() * c.group_columns() * kStoreColumn);
-  // Each operand comes from memory once at least.
+      average_turns(c, in) * (blocks * (std::max({chain, tensor, load}) + scales) +
+                              c.waves() * c.group_columns() * kStoreColumn);
+  // Each operand comes from memory once at least. Half of the weights come again for a group's
+  // second window; where there are more, that hides behind the products.
   const GroupLoad groups = group_load(in.input);
   const double m = static_cast<double>(groups.rows);
-  const double memory = (static_cast<double>(groups.groups) * p.n * p.k_bytes() + m * p.k_bytes() +
-                         m * p.n * dtype_info(p.out_dtype).bytes) /
+  const double windows =
+      average_turns(in.input, c.swap ? c.unit_columns() : c.unit_rows(), 1, groups.groups);
+  const double again = p.grouping.grouped() ? std::clamp(windows - 1, 0.0, 1.0) / 2 : 0;
+  const double memory = ((1 + again) * static_cast<double>(groups.groups) * p.n * p.k_bytes() +
+                         m * p.k_bytes() + m * p.n * dtype_info(p.out_dtype).bytes) /
                         kHbmBytes;
   const double longer = std::max(compute, memory);
   const double shorter = std::min(compute, memory);

@@ -3,6 +3,7 @@
 
 #include "problem/gemm_limits.h"
 #include "problem/grouping_check.h"
+#include "runtime/align_launch.h"
 #include "runtime/matrix_bytes.h"
 #include "runtime/quantize_launch.h"
 
@@ -203,9 +204,16 @@ Status GemmOperation::fill_groups(const GemmArguments& arguments, GemmParams& pa
   params.a_group_rows = static_cast<int32_t>(params.a_group_stride / params.lda);
   params.b_group_rows = static_cast<int32_t>(params.b_group_stride / params.ldb);
   params.out_group_rows = static_cast<int32_t>(params.out_group_stride / params.ldo);
+  if (plan.a_scale_map.used) {
+    params.a_scale_group_rows =
+        static_cast<int32_t>(params.a_scale_group_stride / params.a_scale_stride_m);
+    params.b_scale_group_rows =
+        static_cast<int32_t>(params.b_scale_group_stride / params.b_scale_stride_n);
+  }
   // Tensor maps have 32-bit coordinates; a larger m than the planned one may exceed them.
   const int64_t groups = p.grouping.groups;
   const bool too_many = (plan.a_map.used && groups * params.a_group_rows > INT32_MAX) ||
+                        (plan.a_scale_map.used && groups * params.a_scale_group_rows > INT32_MAX) ||
                         (plan.out_map.used && groups * params.out_group_rows > INT32_MAX);
   if (too_many) {
     return unsupported(fmt::format(
@@ -257,10 +265,12 @@ Status GemmOperation::launch_product(const GemmArguments& arguments, const Loade
           map_rows(arguments.m, row_groups, params.out_group_rows), p.n, params.ldo);
   if (plan.a_scale_map.used && (params.a_scales | params.b_scales) % 16 == 0) {
     params.scale_maps = 1;
-    add_map(plan.a_scale_map, params.a_scale_map, DType::kF32, params.a_scales, arguments.m,
-            p.k_blocks(), params.a_scale_stride_m);
-    add_map(plan.b_scale_map, params.b_scale_map, DType::kF32, params.b_scales, p.n_blocks(),
-            p.k_blocks(), params.b_scale_stride_n);
+    add_map(plan.a_scale_map, params.a_scale_map, DType::kF32, params.a_scales,
+            map_rows(arguments.m, row_groups, params.a_scale_group_rows), p.k_blocks(),
+            params.a_scale_stride_m);
+    add_map(plan.b_scale_map, params.b_scale_map, DType::kF32, params.b_scales,
+            map_rows(p.n_blocks(), b_groups, params.b_scale_group_rows), p.k_blocks(),
+            params.b_scale_stride_n);
   }
 
   const int64_t a_unit = scale_unit_bytes(p, p.a_scale_major);
@@ -325,7 +335,8 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
   };
   GemmArguments product = arguments;
   product.workspace = at(layout.product);
-  if (const auto* quantize = std::get_if<QuantizePlan>(&plan_.launches.front())) {
+  auto kernel = kernels_.begin();
+  if (const auto* quantize = plan_.before_product<QuantizePlan>()) {
     product.a = at(layout.a_codes);
     product.a_scales = at(layout.a_scales);
     product.programmatic_dependence = quantize->product_begins_early;
@@ -337,8 +348,29 @@ Status GemmOperation::launch(const GemmArguments& arguments, StreamHandle stream
                                    quantize->scale_ld,
                                    static_cast<int32_t>(arguments.m),
                                    0};
-    JITGEMM_TRY(launch_quantize(device_, *kernels_.front(), *quantize, params,
+    JITGEMM_TRY(launch_quantize(device_, **kernel++, *quantize, params,
                                 arguments.programmatic_dependence, stream));
+  }
+  if (const auto* align = plan_.before_product<AlignPlan>()) {
+    AlignParams params = {};
+    const auto copy = [&](AlignedMatrix& matrix, uint64_t& address, int64_t pitch, int64_t rows,
+                          int64_t offset) {
+      matrix = {address, at(offset), pitch, rows};
+      address = at(offset);
+    };
+    const bool dependence = product.programmatic_dependence;
+    if (align->a) copy(params.a, product.a, align->a_pitch, arguments.m, layout.aligned_a);
+    if (align->b) copy(params.b, product.b, align->b_pitch, align->n, layout.aligned_b);
+    if (align->a_scales) {
+      copy(params.a_scales, product.a_scales, align->a_scale_pitch, arguments.m,
+           layout.aligned_a_scales);
+    }
+    if (align->b_scales) {
+      copy(params.b_scales, product.b_scales, align->b_scale_pitch, align->n_blocks,
+           layout.aligned_b_scales);
+    }
+    product.programmatic_dependence = align->product_begins_early;
+    JITGEMM_TRY(launch_align(device_, **kernel++, *align, params, arguments.m, dependence, stream));
   }
   return launch_product(product, *kernels_.back(), stream);
 }

@@ -79,6 +79,18 @@ std::vector<SpecField> spec_fields(const QuantizePlan& plan) {
   };
 }
 
+std::vector<SpecField> spec_fields(const AlignPlan& plan) {
+  return {
+      {"kArch",       arch_info(plan.arch).compute_capability},
+      {"kRowBytes",   plan.row_bytes                         },
+      {"kPitch",      plan.pitch                             },
+      {"kUnit",       plan.unit                              },
+      {"kScaleBytes", std::max<int64_t>(plan.scale_row_bytes,  4)},
+      {"kScalePitch",             std::max<int64_t>(plan.scale_pitch,                                        16)},
+      {"kThreads",          plan.threads         },
+  };
+}
+
 }  // namespace
 
 Result<KernelSource> specialize(std::string_view template_file, Arch arch,
@@ -104,6 +116,10 @@ Result<KernelSource> specialize(const GemmPlan& plan, const TemplateStore& store
 
 Result<KernelSource> specialize(const QuantizePlan& plan, const TemplateStore& store) {
   return specialize(kQuantizeTemplate, plan.arch, spec_fields(plan), store);
+}
+
+Result<KernelSource> specialize(const AlignPlan& plan, const TemplateStore& store) {
+  return specialize(kAlignTemplate, plan.arch, spec_fields(plan), store);
 }
 
 Result<KernelSource> specialize(const LaunchPlan& plan, const TemplateStore& store) {

@@ -23,6 +23,7 @@ struct KernelSource {
 
 Result<KernelSource> specialize(const GemmPlan& plan, const TemplateStore& store);
 Result<KernelSource> specialize(const QuantizePlan& plan, const TemplateStore& store);
+Result<KernelSource> specialize(const AlignPlan& plan, const TemplateStore& store);
 Result<KernelSource> specialize(const LaunchPlan& plan, const TemplateStore& store);
 // A template that no plan asks for, with these constants.
 Result<KernelSource> specialize(std::string_view template_file, Arch arch,

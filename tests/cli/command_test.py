@@ -131,6 +131,27 @@ class Bench(unittest.TestCase):
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(word, done.stderr)
 
+    def test_shapes_of_groups_are_checked_before_a_device_is_opened(self):
+        lists = ("-m", "8", "-n", "128", "-k", "256")
+        for arguments, word in (
+            (lists, "--groups"),
+            ((*lists, "--groups", "2", "--mean", "9"), "--mean"),
+            (("--suite", "seed"), "contiguous"),
+            (("--suite", "masked", "--groups", "2"), "--suite"),
+        ):
+            for verb in ("bench", "tune"):
+                with tempfile.TemporaryDirectory() as folder:
+                    done = run("--cache-dir", folder, verb, "group_gemm_fp8_nt_groupwise", *arguments)
+                self.assertEqual(done.returncode, 2, arguments)
+                self.assertIn(word, done.stderr)
+
+    def test_kernels_of_every_form_of_groups_are_compiled_without_a_device(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("--cache-dir", folder, "bench", "group_gemm_fp8_nt_groupwise", "--groups", "2", "-m", "8", "-n", "128",
+                       "-k", "256", "--m-policy", "class", "--compile-only")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("3 kernels of 1 shapes", done.stdout)
+
     def test_the_simulator_has_no_time(self):
         done = run("bench", OPERATION, "-m", "64", "-n", "128", "-k", "256", "--device", "sim")
         self.assertEqual(done.returncode, 2)

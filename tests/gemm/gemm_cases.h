@@ -7,6 +7,7 @@
 #include "verify/inputs.h"
 
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct GemmCase {
   int32_t alignment = 16;
   size_t scale_shift = 0;          // bytes that scales begin behind an aligned address
   DType a_codes = DType::kF8E4M3;  // of an `a` that the operation quantises
+  // Whether rows are copied to where TMA can address them; empty: as the planner decides.
+  std::optional<bool> align_rows = {};
 
   GemmProblem problem(Arch arch) const;
 };

@@ -49,8 +49,10 @@ TEST_P(Gemm, MatchesFloat64) {
   GemmCaseOptions case_options;
   case_options.exact = c.data == InputKind::kSmallIntegers;
   case_options.scale_shift = c.scale_shift;
+  PlanOverrides overrides;
+  overrides.align_rows = c.align_rows;
   const Result<GemmCaseResult> result =
-      run_gemm_case(**context, **device, problem, {}, *tensors, case_options);
+      run_gemm_case(**context, **device, problem, overrides, *tensors, case_options);
   ASSERT_TRUE(result) << result.error().to_string();
   EXPECT_TRUE(result->verdict.passed) << result->verdict.text << "\n" << to_string(result->plan);
   EXPECT_NE(result->plan.family, KernelFamily::kReference)

@@ -35,6 +35,10 @@ struct BenchFlags {
   bool compile_only = false;
 };
 
+bool ceilings_alone(const BenchFlags& flags) {
+  return flags.ceilings && !flags.shapes.any();
+}
+
 Result<std::string> plans_text(const std::string& flag) {
   if (!flag.starts_with('@')) return flag;
   std::ifstream file(flag.substr(1), std::ios::binary);
@@ -56,9 +60,7 @@ class Planner {
 
   // The plans of every shape and output type.
   Result<std::vector<ShapeWork>> plan_all() const {
-    // Ceilings may be measured alone.
-    std::vector<ShapeWork> work;
-    if (flags_.ceilings && !flags_.shapes.any()) return work;
+    if (ceilings_alone(flags_)) return std::vector<ShapeWork>();
     return flags_.shapes.grouped() ? plan_groups() : plan_products();
   }
 
@@ -174,6 +176,7 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
     return invalid_argument(
         fmt::format("--regime: expected rested, sustained or both, found '{}'", flags.regime));
   }
+  if (!ceilings_alone(flags)) JITGEMM_TRY(flags.shapes.check());
   JITGEMM_ASSIGN(const std::string choice, plans_text(flags.plans));
   JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
   std::optional<Arch> arch;

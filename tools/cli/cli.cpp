@@ -99,6 +99,9 @@ void ProblemFlags::add_to(CLI::App& command, const char* m_help) {
   command.add_option("--stages", stages, "Force the pipeline's depth");
   command.add_option("--split-k", split_k, "Force the number of splits of k");
   command.add_option("--cluster", cluster, "Force the CTAs of a cluster");
+  command.add_option("--align-rows", align_rows,
+                     "on or off: copy rows that TMA cannot address to where it can, ahead of the "
+                     "product");
   const char* kGroups = "Groups of rows (group_gemm_fp8_nt_groupwise)";
   command.add_option("--layout", layout, "row_indices, end_offsets, row_pointers or masked")
       ->capture_default_str()
@@ -205,6 +208,13 @@ Result<PlanOverrides> ProblemFlags::overrides() const {
   force(stages, overrides.stages);
   force(split_k, overrides.split_k);
   force(cluster, overrides.cluster);
+  if (!align_rows.empty()) {
+    if (align_rows != "on" && align_rows != "off") {
+      return invalid_argument(
+          fmt::format("--align-rows: expected on or off, found '{}'", align_rows));
+    }
+    overrides.align_rows = align_rows == "on";
+  }
   return overrides;
 }
 

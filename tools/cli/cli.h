@@ -90,6 +90,7 @@ struct ProblemFlags {
   int32_t tile_n = 0;
   int32_t stages = 0;
   int32_t split_k = 0;
+  std::string align_rows;
   int32_t cluster = 0;
   // Of group_gemm_fp8_nt_groupwise.
   std::string layout = "row_indices";

@@ -56,6 +56,22 @@ Json to_json(const QuantizePlan& plan) {
   };
 }
 
+Json to_json(const AlignPlan& plan) {
+  return {
+      {"kernel",      "align_rows"    },
+      {"a",           plan.a          },
+      {"b",           plan.b          },
+      {"a_scales",    plan.a_scales   },
+      {"b_scales",    plan.b_scales   },
+      {"row_bytes",   plan.row_bytes  },
+      {"pitch",       plan.pitch      },
+      {"unit",        plan.unit       },
+      {"threads",     plan.threads    },
+      {"estimate_us", plan.estimate_us},
+      {"reasons",     plan.reasons    }
+  };
+}
+
 Json to_json(const OperationPlan& plan, int sm_count) {
   Json launches = Json::array();
   for (const LaunchPlan& launch : plan.launches) {

@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 Json to_json(const GemmProblem& problem);
 Json to_json(const GemmPlan& plan);
 Json to_json(const QuantizePlan& plan);
+Json to_json(const AlignPlan& plan);
 // The launches with their geometry for a device of that many SMs, and the workspace.
 Json to_json(const OperationPlan& plan, int sm_count);
 Json to_json(const KernelImage& image);

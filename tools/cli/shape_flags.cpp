@@ -44,6 +44,15 @@ Status one_way_to_name_shapes(const ShapeFlags& flags) {
 
 }  // namespace
 
+Status ShapeFlags::check() const {
+  if (grouped()) {
+    JITGEMM_ASSIGN(const std::vector<bench::GroupedShape> listed, grouped_shapes());
+  } else {
+    JITGEMM_ASSIGN(const std::vector<bench::Shape> listed, shapes());
+  }
+  return ok_status();
+}
+
 Result<std::vector<bench::Shape>> ShapeFlags::shapes() const {
   if (operation != "block_scaled_mm") {
     return unsupported(

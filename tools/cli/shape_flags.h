@@ -30,6 +30,8 @@ struct ShapeFlags {
            !means.empty();
   }
   bool grouped() const { return operation == "group_gemm_fp8_nt_groupwise"; }
+  // Whether the lists and names are right, without a device.
+  Status check() const;
   Result<std::vector<bench::Shape>> shapes() const;
   // Of the grouped operation.
   Result<std::vector<bench::GroupedShape>> grouped_shapes() const;

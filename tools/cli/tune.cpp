@@ -103,6 +103,7 @@ void print_rows(const TuningDatabase& database) {
 }
 
 Status measure(const TuneFlags& flags, Context& context, const std::string& path, Cli& cli) {
+  JITGEMM_TRY(flags.shapes.check());
   std::optional<Arch> arch;
   if (!flags.arch.empty()) {
     JITGEMM_ASSIGN(arch, parse_arch(flags.arch));

@@ -41,7 +41,9 @@ struct GemmParams {
   unsigned* invalid_count;  // where Spec::kCountInvalid asks for it
   int b_group_rows;
   int out_group_rows;
-  int scale_maps;  // whether a_scale_map and b_scale_map are there
+  int scale_maps;          // whether a_scale_map and b_scale_map are there
+  int a_scale_group_rows;  // like a_group_rows, of the scales' maps
+  int b_scale_group_rows;
 };
 
 static_assert(sizeof(TensorMap) == 128, "PTX ISA fixes the size of a tensor map");

@@ -149,7 +149,7 @@ struct Config {
     kCopyFeed = kRowFeed != kFeedTma || kColumnFeed != kFeedTma,
     kCopyThreads = kGrouped ? 64 : 96,
     kScheduleRole = 2,
-    kWorkReaders = kMathWarps + (kScaled ? 1 : 0) + (kCopyFeed ? kCopyThreads / 32 : 1),
+    kWorkReaders = kMathWarps + (kCopyFeed ? kCopyThreads / 32 : 1),  // and who copies scales
     kFullArrivals = (kTmaBytes > 0 ? 1 : 0) + (kCopyFeed ? kCopyThreads : 0),  // and scales
     kMulticast = Spec::kCluster > 1 && Spec::kShare != kShareNone,
     kEmptyArrivals = kMathWarps * (kMulticast ? Spec::kCluster : 1),
@@ -159,8 +159,8 @@ struct Config {
 static_assert(Spec::kArch == 90, "wgmma exists on sm_90a alone");
 static_assert(Spec::kTileK == 128, "a stage is one 128-byte swizzle row");
 static_assert(Spec::kGroupK % 32 == 0 && Spec::kGroupN >= 1, "scale blocks");
-static_assert(!Config::kScaleTma || (Config::kScaled && Spec::kScaleType == 0 &&
-                                     !Config::kGrouped && Config::kColumnScales <= 256),
+static_assert(!Config::kScaleTma ||
+                  (Config::kScaled && Spec::kScaleType == 0 && Config::kColumnScales <= 256),
               "a box of fp32 scales");
 static_assert(Config::kGroupRows % 64 == 0 && Config::kWaves <= 2,
               "a warpgroup has 64 or 128 rows");

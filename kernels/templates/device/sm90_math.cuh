@@ -209,7 +209,7 @@ __device__ __forceinline__ void multiply_unscaled(const Walk& walk, const TileOr
 
 // The stages that multiply_tile takes in one turn of its loop: what depends on the place of a stage
 // in its quad is then known to the compiler. Not where registers are short.
-constexpr int kStagesPerTurn = Config::kWarpgroups == 3 || Config::kFewRegisters ? 1 : 4;
+constexpr int kStagesPerTurn = Config::kWarpgroups == 3 ? 1 : 4;
 
 // acc += the products of the tile. meanwhile(wave, first, last) is called while the tensor cores
 // work on the products of `wave`, in the first and the last step of the tile.

@@ -54,10 +54,15 @@ __device__ __forceinline__ void issue_scales(const Shared& shared, const GemmPar
   const TensorMap* column_map = Config::kSwap ? &p.a_scale_map : &p.b_scale_map;
   const int block = k_block / Config::kQuadStages * 4;
   const SharedAddress scales = shared.scales(slot);
+  int row = tile.row / Config::kRowGroup;
+  int column = tile.column / Config::kColumnGroup;
+  if constexpr (Config::kGrouped) {
+    row += tile.group * (Config::kSwap ? p.b_scale_group_rows : p.a_scale_group_rows);
+    column += tile.group * (Config::kSwap ? p.a_scale_group_rows : p.b_scale_group_rows);
+  }
   mbarrier_expect_tx(barrier, 16 * (Config::kRowScales + Config::kColumnScales));
-  tma_load_2d(scales, row_map, block, tile.row / Config::kRowGroup, barrier);
-  tma_load_2d(scales + Config::kColumnScaleOffset, column_map, block,
-              tile.column / Config::kColumnGroup, barrier);
+  tma_load_2d(scales, row_map, block, row, barrier);
+  tma_load_2d(scales + Config::kColumnScaleOffset, column_map, block, column, barrier);
 }
 
 __device__ __forceinline__ void prefetch_maps(const GemmParams& p) {

@@ -51,6 +51,80 @@ TEST(OperationPlan, TextListsEachLaunchAndTheWorkspace) {
   }
 }
 
+GemmProblem unaligned(int64_t m, int64_t k) {
+  GemmProblem p;
+  p.arch = Arch::kSm90a;
+  p.m = m;
+  p.n = 4096;
+  p.k = k;
+  return p;
+}
+
+TEST(AlignPlan, RowsThatTmaCannotAddressAreCopiedFirst) {
+  const auto plan = plan_operation(unaligned(64, 3884));
+  ASSERT_TRUE(plan) << plan.error().to_string();
+  ASSERT_EQ(plan->launches.size(), 2U);
+  EXPECT_EQ(launch_name(plan->launches[0]), "align_rows");
+  EXPECT_EQ(plan->product().feed_a, Feed::kTma);
+  EXPECT_EQ(plan->product().feed_b, Feed::kTma);
+  EXPECT_EQ(plan->product().problem.lda, 3968);
+  const WorkspaceLayout layout = workspace_layout(*plan, 64);
+  EXPECT_EQ(layout.aligned_b, 64 * 3968);
+  // Scales of 31 blocks, too.
+  EXPECT_EQ(layout.aligned_a_scales, (64 + 4096) * 3968);
+  EXPECT_EQ(layout.aligned_b_scales, (64 + 4096) * 3968 + 64 * 128);
+  EXPECT_EQ(layout.bytes, (64 + 4096) * 3968 + (64 + 32) * 128);
+}
+
+TEST(AlignPlan, OnlyWhereItPaysOrIsAskedFor) {
+  EXPECT_EQ(plan_operation(unaligned(64, 4096))->launches.size(), 1U);
+  GemmProblem small = unaligned(16, 36);
+  small.n = 64;
+  EXPECT_EQ(plan_operation(small)->launches.size(), 1U);
+  PlanRequest request;
+  request.overrides.align_rows = true;
+  EXPECT_EQ(plan_operation(small, request)->launches.size(), 2U);
+  request.overrides.align_rows = false;
+  EXPECT_EQ(plan_operation(unaligned(64, 3884), request)->launches.size(), 1U);
+  GemmProblem blackwell = unaligned(64, 3884);
+  blackwell.arch = Arch::kSm100a;  // where nobody has measured that it pays
+  EXPECT_EQ(plan_operation(blackwell)->launches.size(), 1U);
+}
+
+TEST(AlignPlan, ScalesAloneAreWorthItForManyRows) {
+  const auto many = plan_operation(unaligned(4096, 3968));
+  ASSERT_EQ(many->launches.size(), 2U) << to_string(*many, 132);
+  EXPECT_EQ(many->product().problem.a_scale_ld, 32);
+  EXPECT_EQ(many->product().problem.b_scale_ld, 32);
+  EXPECT_EQ(many->product().problem.lda, 0);
+  EXPECT_EQ(plan_operation(unaligned(64, 3968))->launches.size(), 1U);
+}
+
+TEST(AlignPlan, NothingToAlignIsUnsupported) {
+  PlanRequest request;
+  request.overrides.align_rows = true;
+  const auto plan = plan_operation(unaligned(64, 4096), request);
+  ASSERT_FALSE(plan);
+  EXPECT_NE(plan.error().to_string().find("there are no rows to align"), std::string::npos);
+  GemmProblem anywhere = unaligned(64, 3884);
+  anywhere.alignment = 4;
+  EXPECT_FALSE(plan_operation(anywhere, request));
+  EXPECT_EQ(plan_operation(anywhere)->launches.size(), 1U);
+}
+
+TEST(AlignPlan, LoadsAreAsWideAsRowsAllowAndOneOperandMayDo) {
+  GemmProblem p = unaligned(10, 3880);
+  EXPECT_EQ(plan_align(p)->unit, 8);
+  p.lda = 3888;  // a's rows are where they should be
+  ASSERT_TRUE(plan_align(p));
+  EXPECT_FALSE(plan_align(p)->a);
+  EXPECT_EQ(plan_align(p)->rows(10), 4096);
+  p.ldb = 3882;
+  EXPECT_EQ(plan_align(p)->unit, 2);
+  p.k = 3881;
+  EXPECT_EQ(plan_align(p)->unit, 1);
+}
+
 TEST(QuantizePlan, VectorsAreAsWideAsEverythingAllows) {
   const struct {
     const char* about;
