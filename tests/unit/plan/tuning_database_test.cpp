@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstring>
 
 namespace jitgemm {
 namespace {
@@ -243,6 +244,16 @@ TEST(TunedPlanning, EveryRowThatTheLibraryShipsIsAPlanOfThisBuild) {
       p.n = n;
       p.k = k;
       p.out_dtype = *parse_dtype(out);
+      // Of products behind aligned rows.
+      const auto field = [&](const char* name, int64_t& value) {
+        const size_t at = shipped->problem.find(name);
+        if (at != std::string::npos)
+          value = std::stoll(shipped->problem.substr(at + std::strlen(name)));
+      };
+      field(" lda=", p.lda);
+      field(" ldb=", p.ldb);
+      field(" a_scale_ld=", p.a_scale_ld);
+      field(" b_scale_ld=", p.b_scale_ld);
       ASSERT_EQ(tuning_key(p), shipped->problem);
       PlanRequest request = request_for(as_opened, shipped->device);
       request.sm_count = shipped->sm_count;
