@@ -40,6 +40,15 @@ bool may_be_last(const AsyncOperation& operation) {
 
 }  // namespace
 
+bool AsyncEngine::complete_oldest(Cluster& cluster) {
+  for (const auto& [id, operation] : operations_) {
+    if (operation.ready) continue;
+    complete(cluster, id);
+    return true;
+  }
+  return false;
+}
+
 bool AsyncEngine::complete_one(Cluster& cluster, uint64_t random) {
   std::vector<AsyncId> candidates;
   AsyncId last = 0;
@@ -99,6 +108,7 @@ std::vector<AsyncId> AsyncGroups::outstanding(LaneMask lanes, uint32_t keep,
 }
 
 void AsyncGroups::forget_complete(const AsyncEngine& engine) {
+  std::erase_if(open_, [&](const Member& m) { return engine.is_complete(m.id); });
   // A group counts as one of the newest even when it is complete, so only a complete prefix may go.
   while (!groups_.empty()) {
     const Group& oldest = groups_.front();

@@ -38,6 +38,8 @@ class AsyncEngine {
   // Completes one operation that may complete: the oldest (random 0) or one chosen by `random`.
   // False if there is none.
   bool complete_one(Cluster& cluster, uint64_t random);
+  // Completes the oldest one that needs nothing but others to be complete. False if there is none.
+  bool complete_oldest(Cluster& cluster);
   bool empty() const { return operations_.empty(); }
   size_t size() const { return operations_.size(); }
   uint64_t issued() const { return next_ - 1; }
@@ -60,6 +62,7 @@ class AsyncGroups {
   std::vector<AsyncId> outstanding(LaneMask lanes, uint32_t keep, bool include_open = false) const;
   void forget_complete(const AsyncEngine& engine);
   bool empty() const { return open_.empty() && groups_.empty(); }
+  size_t size() const { return open_.size() + groups_.size(); }
 
  private:
   struct Member {

@@ -26,6 +26,8 @@ struct Mbarrier {
   EventTime initialised = 0;
   uint32_t initialiser = 0;      // Warp::cluster_warp
   Handover arriving, completed;  // of this phase; of all phases before it
+  // The same, for threads of other CTAs: handed on to waits of cluster scope alone.
+  ThreadClock remote_arriving, remote_completed;
 
   uint64_t image() const;
 };

@@ -41,6 +41,8 @@ void settle(Cluster& cluster, Mbarrier& b) {
     b.pending = b.expected;
     b.completed.join(b.arriving);
     b.arriving.clear();
+    b.remote_completed.join(b.remote_arriving);
+    b.remote_arriving.clear();
   }
   ++cluster.effects;
 }
@@ -180,6 +182,12 @@ Step exec_tx(Warp& w, const Op& op, LaneMask active) {
   });
 }
 
+// Arrivals and waits are of CTA scope unless they say otherwise (9.7.13.15.13, .16): they order
+// nothing between threads of two CTAs. Programs that are not held to strict rules are let pass.
+bool reaches_cluster(const Warp& w, const Op& op) {
+  return op.modifiers().scope == ptx::Scope::kCluster || !w.cta.cluster.grid.options.strict;
+}
+
 // Slots: state, address, optional count (or the transaction count of .expect_tx).
 template <bool kDrop>
 Step exec_arrive(Warp& w, const Op& op, LaneMask active) {
@@ -213,8 +221,14 @@ Step exec_arrive(Warp& w, const Op& op, LaneMask active) {
     // Lanes that arrive together at one object release together.
     if (released != &b || released_phase != b.phase) {
       const LaneMask rest = active & ~((LaneMask{1} << lane) - 1);
-      w.view.release(b.arriving, m.semantics == ptx::Semantics::kRelaxed,
+      Handover handover;
+      w.view.release(handover, m.semantics == ptx::Semantics::kRelaxed,
                      (rest & w.live) == w.live ? kAllLanes : rest);
+      if (t.cta != &w.cta) {
+        if (reaches_cluster(w, op)) b.remote_arriving.join(handover.threads);
+        handover.threads.clear();
+      }
+      b.arriving.join(handover);
       released = &b;
       released_phase = b.phase;
     }
@@ -300,6 +314,12 @@ Step exec_wait(Warp& w, const Op& op, LaneMask active) {
       if (acquired != t.object) {
         w.view.acquire(t.object->completed, op.modifiers().semantics == ptx::Semantics::kRelaxed,
                        (active & w.live) == w.live ? kAllLanes : active);
+        if (reaches_cluster(w, op)) {
+          Handover remote;
+          remote.threads = t.object->remote_completed;
+          w.view.acquire(remote, op.modifiers().semantics == ptx::Semantics::kRelaxed,
+                         (active & w.live) == w.live ? kAllLanes : active);
+        }
       }
       acquired = t.object;
     }

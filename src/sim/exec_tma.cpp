@@ -17,7 +17,8 @@
 namespace jitgemm::sim {
 namespace {
 
-constexpr uint64_t kBulkUnit = 16;  // size and alignment of bulk copies
+constexpr uint64_t kBulkUnit = 16;              // size and alignment of bulk copies
+constexpr size_t kMaxUnwaitedStores = 1 << 16;  // of a warp, whose order is told apart
 
 struct BulkSize {
   uint64_t address = 0;
@@ -376,7 +377,8 @@ void submit_store(Warp& w, const Op& op, uint32_t lane, GlobalRaces::DeedId copy
   read.name = kBulkReadName;
   read.origin = w.origin(op, static_cast<int32_t>(lane));
   read.cta_rank = cta.rank;
-  read.complete = [data, from = &cta, offset, bytes](Cluster&) {
+  read.complete = [data, from = &cta, offset, bytes](Cluster& c) {
+    c.bytes_in_flight += bytes;
     const auto begin = from->shared.bytes.begin() + offset;
     data->assign(begin, begin + bytes);
     from->shared.shadow.end_async_read(offset, bytes);
@@ -387,11 +389,22 @@ void submit_store(Warp& w, const Op& op, uint32_t lane, GlobalRaces::DeedId copy
   store.cta_rank = kNoCtaRank;
   const AsyncId read_id = cluster.engine.submit(std::move(read));
   store.after = {read_id};
-  store.complete = [data, write = std::move(write)](Cluster&) { write(*data); };
+  store.complete = [data, write = std::move(write)](Cluster& c) {
+    c.bytes_in_flight -= data->size();
+    write(*data);
+  };
   const AsyncId store_id = cluster.engine.submit(std::move(store));
   w.bulk_read_groups.add(read_id, LaneMask{1} << lane);
   w.bulk_groups.add(store_id, LaneMask{1} << lane);
-  if (copy_id != 0) w.async_state->bulk_stores.push_back({store_id, copy_id, lane});
+  if (copy_id == 0) return;
+  auto& unwaited = w.async_state->bulk_stores;
+  if (unwaited.size() == kMaxUnwaitedStores) {
+    // Of a program that never waits, the oldest count as waited for.
+    const auto half = unwaited.begin() + kMaxUnwaitedStores / 2;
+    for (auto old = unwaited.begin(); old != half; ++old) copy_was_awaited(w, old->copy);
+    unwaited.erase(unwaited.begin(), half);
+  }
+  unwaited.push_back({store_id, copy_id, lane});
 }
 
 std::span<const OpcodeRow> tma_rows() {

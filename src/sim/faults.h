@@ -108,6 +108,7 @@ namespace jitgemm::sim {
   X(kTrap, "trap", "the program executed trap", "9.7.19.4 trap")                                   \
   X(kDeadlock, "deadlock", "some thread must be able to proceed", "8 Memory Consistency Model")    \
   X(kStepLimit, "step limit reached", "the run exceeded its limit of instructions", "-")           \
+  X(kTimeLimit, "time limit reached", "the run exceeded its limit of time", "-")                   \
   X(kMemoryLimit, "memory limit reached", "the run exceeded its limit of simulator state", "-")
 
 enum class FaultKind : uint8_t {

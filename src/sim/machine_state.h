@@ -17,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -295,6 +296,7 @@ class Cluster {
   uint64_t steps = 0;
   // Bytes that asynchronous copies have brought into shared memory and have taken from it.
   uint64_t copied_in = 0, copied_out = 0;
+  uint64_t bytes_in_flight = 0;  // taken from shared memory by bulk stores that are not complete
 
   bool finished() const;
   // Ends the phase of the cluster barrier if every live thread has arrived.
@@ -333,6 +335,7 @@ struct GridState {
   uint32_t ctas_per_cluster = 1;
   uint32_t shared_bytes = 0;  // of a CTA, reserved kilobyte included
   std::atomic<bool> stop{false};
+  std::chrono::steady_clock::time_point deadline;
   std::atomic<uint64_t> steps{0};
   std::atomic<uint64_t> state_bytes{0};
   std::mutex wide_atomics;  // 128-bit atomics on global memory

@@ -10,6 +10,7 @@
 #include "sim/trace.h"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <numeric>
 #include <thread>
@@ -27,6 +28,12 @@ constexpr uint64_t kSpinOps = 1 << 18;
 // Ops after which a cluster lets others that already run have a turn.
 constexpr uint64_t kSliceOps = 1 << 22;
 constexpr size_t kMaxResidentCtas = 1024;
+// Asynchronous operations that a cluster may have in flight, and bytes on their way; with more,
+// some take effect early.
+constexpr size_t kMaxInFlight = 1 << 13;
+constexpr uint64_t kMaxBytesInFlight = uint64_t{64} << 20;
+// Operations and groups that a warp may leave without a wait.
+constexpr size_t kMaxUnwaited = 1 << 20;
 constexpr uint64_t kOrderWindow = 1 << 16;  // clusters whose order a seed permutes together
 
 enum class SliceEnd { kFinished, kFault, kSpinning, kSliceOver };
@@ -144,7 +151,7 @@ class Worker {
                                   ? kTurn
                                   : 1 + static_cast<uint32_t>(cluster.random() % (2 * kTurn));
         ran += run_warp(*warp, turn, counts_, observer_);
-        if (cluster.fault) return SliceEnd::kFault;
+        if (cluster.fault || !bound_state(cluster, *warp)) return SliceEnd::kFault;
       }
       std::erase_if(order, [](const Warp* w) { return w->finished(); });
       if (order.empty()) {
@@ -168,6 +175,12 @@ class Worker {
         cluster.raise(order.front()->origin(grid_.kernel->ops[s.pc]), FaultKind::kStepLimit,
                       fmt::format("{} warp instructions; a thread may spin for ever",
                                   grid_.options.step_limit));
+        return SliceEnd::kFault;
+      }
+      if (late()) {
+        const Split& s = order.front()->splits.front();
+        cluster.raise(order.front()->origin(grid_.kernel->ops[s.pc]), FaultKind::kTimeLimit,
+                      fmt::format("{} ms", grid_.options.time_limit_ms));
         return SliceEnd::kFault;
       }
       // With a seed, effects also land early, whenever the coin says so.
@@ -197,6 +210,36 @@ class Worker {
   }
 
  private:
+  // The clock is looked at now and then.
+  bool late() {
+    if (grid_.options.time_limit_ms == 0 || ++rounds_ % 64 != 0) return false;
+    return std::chrono::steady_clock::now() > grid_.deadline;
+  }
+  // A program that never waits must not use up the host's memory. False after a fault.
+  static bool bound_state(Cluster& cluster, Warp& warp) {
+    while ((cluster.engine.size() > kMaxInFlight || cluster.bytes_in_flight > kMaxBytesInFlight) &&
+           cluster.engine.complete_oldest(cluster)) {
+      if (cluster.fault) return false;
+    }
+    if (unwaited(warp) > 4 * kMaxInFlight) {
+      for (AsyncGroups* groups : {&warp.cp_async_groups, &warp.bulk_groups, &warp.bulk_read_groups})
+        groups->forget_complete(cluster.engine);
+    }
+    if (unwaited(warp) <= kMaxUnwaited && cluster.engine.size() <= kMaxUnwaited) return true;
+    const Split* split = warp.splits.empty() ? nullptr : &warp.splits.front();
+    cluster.raise(warp.origin(cluster.grid.kernel->ops[split == nullptr ? 0 : split->pc]),
+                  FaultKind::kMemoryLimit,
+                  fmt::format("more than {} asynchronous operations or groups that the warp does "
+                              "not wait for",
+                              kMaxUnwaited));
+    return false;
+  }
+  static size_t unwaited(const Warp& warp) {
+    const AsyncWarpState& s = *warp.async_state;
+    return warp.cp_async_groups.size() + warp.bulk_groups.size() + warp.bulk_read_groups.size() +
+           s.tcgen05.size() + s.loads.size() + s.stores.size() + s.load_registers.size() +
+           s.wgmma.size();
+  }
   static void shuffle(Cluster& cluster, std::vector<Warp*>& order) {
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[cluster.random() % i]);
   }
@@ -206,6 +249,7 @@ class Worker {
 
   GridState& grid_;
   std::vector<OpCount> counts_;
+  uint64_t rounds_ = 0;
   std::optional<StatisticsCollector> statistics_;
   std::optional<TraceWriter> trace_;
   Observers observers_;
@@ -318,6 +362,8 @@ void run_worker(GridState& grid, Queue& queue) {
 
 GridResult run_grid(GridState& grid) {
   const Launch& l = grid.launch;
+  grid.deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(grid.options.time_limit_ms);
   Queue queue{.clusters = 0,
               .order = {},
               .next = 0,

@@ -104,6 +104,7 @@ struct Options {
   uint64_t step_limit = 20'000'000'000;  // warp instructions of the whole grid
   uint64_t memory_limit = uint64_t{8}
                           << 30;  // bytes of simulator state (registers, shared, tensor)
+  uint64_t time_limit_ms = 0;     // of this machine's clock; 0: none
   bool statistics = false;        // fills Report::statistics; slower
   // Called with a line of text for every warp instruction and every wait. The run then uses one
   // host thread.

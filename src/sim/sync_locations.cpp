@@ -16,16 +16,7 @@ bool includes(SyncScope scope, const SyncPlace& a, const SyncPlace& b) {
 
 }  // namespace
 
-void SyncLocations::release(uint64_t address, SyncScope scope, const SyncPlace& place,
-                            const ForeignPointer& clock) {
-  if (clock == nullptr) return;
-  const uint64_t at = location(address);
-  Shard& s = shard(at);
-  const std::lock_guard lock(s.mutex);
-  auto found = s.entries.find(at);
-  if (found == s.entries.end() && s.entries.size() < kMaxLocations)
-    found = s.entries.try_emplace(at).first;
-  Slot& slot = (found != s.entries.end() ? found->second : s.others)[static_cast<size_t>(scope)];
+void SyncLocations::merge(Slot& slot, const SyncPlace& place, const ForeignPointer& clock) {
   if (slot.clock == nullptr) {
     slot.place = place;
   } else if (slot.place.cta != place.cta) {
@@ -33,6 +24,33 @@ void SyncLocations::release(uint64_t address, SyncScope scope, const SyncPlace& 
     slot.place = place;
   }
   slot.clock = join_foreign(slot.clock, clock);
+}
+
+void SyncLocations::release(uint64_t address, SyncScope scope, const SyncPlace& place,
+                            const ForeignPointer& clock) {
+  if (clock == nullptr) return;
+  const uint64_t at = location(address);
+  Shard& s = shard(at);
+  const std::lock_guard lock(s.mutex);
+  if (s.known > kMaxKnown) {
+    // From here on all of them are one.
+    for (const auto& [key, entry] : s.entries) {
+      for (size_t i = 0; i < entry.size(); ++i) {
+        if (entry[i].clock == nullptr) continue;
+        merge(s.others[i], entry[i].place, entry[i].clock);
+        s.others[i].several_ctas = true;
+      }
+    }
+    s.entries.clear();
+    s.known = 0;
+  }
+  auto found = s.entries.find(at);
+  if (found == s.entries.end() && s.entries.size() < kMaxLocations)
+    found = s.entries.try_emplace(at).first;
+  Slot& slot = (found != s.entries.end() ? found->second : s.others)[static_cast<size_t>(scope)];
+  const size_t before = slot.clock == nullptr ? 0 : slot.clock->known.size();
+  merge(slot, place, clock);
+  s.known += slot.clock->known.size() - before;
 }
 
 ForeignPointer SyncLocations::acquire(uint64_t address, SyncScope scope, const SyncPlace& place) {

@@ -30,6 +30,7 @@ class SyncLocations {
  private:
   static constexpr size_t kShards = 16;
   static constexpr size_t kMaxLocations = 1 << 16;  // of a shard
+  static constexpr size_t kMaxKnown = 1 << 19;      // entries of the clocks of a shard
   struct Slot {                                     // releases of one scope
     SyncPlace place;
     bool several_ctas = false;
@@ -39,8 +40,10 @@ class SyncLocations {
   struct Shard {
     std::mutex mutex;
     std::unordered_map<uint64_t, Entry> entries;
-    Entry others;  // of locations beyond the bound
+    size_t known = 0;  // entries of clocks, those that locations share counted for each
+    Entry others;      // of locations beyond the bounds
   };
+  static void merge(Slot& slot, const SyncPlace& place, const ForeignPointer& clock);
   static uint64_t location(uint64_t address) { return address >> 2; }
   Shard& shard(uint64_t at) { return shards_[at % kShards]; }
   std::array<Shard, kShards> shards_;

@@ -28,7 +28,7 @@ struct KnownEvents {
 
 // What is handed from cluster to cluster. Immutable once shared.
 struct ForeignClock {
-  static constexpr size_t kMaxEntries = 1 << 16;
+  static constexpr size_t kMaxEntries = 1 << 14;
   std::vector<KnownEvents> known;  // sorted by agent
   bool everything = false;         // there was too much to tell apart
 

@@ -256,14 +256,17 @@ Result<LaunchDescription> parse_launch(const JsonCursor& json, const NameTable& 
 
 Status parse_options(const JsonCursor& json, RunOptions& options) {
   constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-  JITGEMM_TRY(json.require_object({"seed", "numerics", "sanitize", "races", "strict", "threads",
-                                   "step_limit", "memory_limit", "statistics", "trace"}));
+  JITGEMM_TRY(
+      json.require_object({"seed", "numerics", "sanitize", "races", "strict", "threads",
+                           "step_limit", "time_limit", "memory_limit", "statistics", "trace"}));
   sim::Options& simulator = options.simulator;
   JITGEMM_ASSIGN(simulator.seed, integer_or(json, "seed", 0, 0, kMost));
   JITGEMM_ASSIGN(const uint64_t threads, integer_or(json, "threads", 1, 1, 1024));
   simulator.threads = static_cast<uint32_t>(threads);
   JITGEMM_ASSIGN(simulator.step_limit,
                  integer_or(json, "step_limit", simulator.step_limit, 1, kMost));
+  JITGEMM_ASSIGN(const uint64_t seconds, integer_or(json, "time_limit", 0, 0, 1'000'000));
+  simulator.time_limit_ms = seconds * 1000;
   JITGEMM_ASSIGN(options.memory_limit,
                  integer_or(json, "memory_limit", options.memory_limit, 1, kMost));
   if (const auto sanitize = json.field("sanitize")) {

@@ -26,6 +26,7 @@ struct SimFlags {
   std::string races;
   std::optional<uint64_t> seed;
   std::optional<uint64_t> step_limit;
+  std::optional<uint64_t> time_limit;
   std::optional<uint64_t> memory_limit;
   std::optional<uint32_t> threads;
   bool statistics = false;
@@ -37,6 +38,7 @@ Status apply(const SimFlags& flags, simrun::RunOptions& options) {
   sim::Options& simulator = options.simulator;
   simulator.seed = flags.seed.value_or(simulator.seed);
   simulator.step_limit = flags.step_limit.value_or(simulator.step_limit);
+  if (flags.time_limit) simulator.time_limit_ms = *flags.time_limit * 1000;
   simulator.threads = flags.threads.value_or(simulator.threads);
   options.memory_limit = flags.memory_limit.value_or(options.memory_limit);
   simulator.statistics = simulator.statistics || flags.statistics;
@@ -141,6 +143,8 @@ void add_sim_command(CLI::App& app, Cli& cli) {
                 "Also rules that today's GPUs do not enforce (docs/simulator.md)");
   run->add_option("--threads", flags->threads, "Host threads")->check(CLI::Range(1, 1024));
   run->add_option("--step-limit", flags->step_limit, "Warp instructions of a launch");
+  run->add_option("--time-limit", flags->time_limit, "Seconds of a launch")
+      ->check(CLI::Range(0, 1000000));
   run->add_option("--memory-limit", flags->memory_limit,
                   "Bytes of the buffers, and of the simulator's state");
   run->callback([flags, &cli] {

@@ -134,6 +134,32 @@ TEST(Races, DistributedSharedMemory) {
   }
 }
 
+TEST(Races, AnArrivalAtAnotherCtaHandsOverDataInClusterScopeOnly) {
+  const std::string init =
+      "setp.eq.u32 %p3, %r2, 0;\n@%p3 mbarrier.init.shared.b64 [%r4], 1;\n@%p3 st.shared.b32 "
+      "[%r1], "
+      "0;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n";
+  // CTA 0 writes into CTA 1's memory and arrives there.
+  const auto first = [](const std::string& arrive) {
+    return "mapa.shared::cluster.u32 %r6, %r1, 1;\nmapa.shared::cluster.u32 %r7, %r4, 1;\n"
+           "@!%p3 bra D;\nst.shared::cluster.b32 [%r6], 5;\n" +
+           arrive + ".shared::cluster.b64 _, [%r7];\nD:";
+  };
+  const auto second = [](const std::string& wait) {
+    return "W:\n" + wait +
+           ".shared::cta.b64 %p4, [%r4], 0;\n@!%p4 bra W;\nld.shared.b32 %r6, [%r1];";
+  };
+  const std::string arrive = "mbarrier.arrive", wait = "mbarrier.try_wait.parity";
+  const std::string release = ".release.cluster", acquire = ".acquire.cluster";
+  expect_silence(first(arrive + release), second(wait + acquire), init, 2);
+  for (const uint64_t seed : {0, 1, 2}) {
+    EXPECT_THAT(outcome(first(arrive), second(wait + acquire), seed, true, init, 2),
+                HasSubstr("data race"));
+    EXPECT_THAT(outcome(first(arrive + release), second(wait), seed, true, init, 2),
+                HasSubstr("data race"));
+  }
+}
+
 TEST(Races, ARelaxedArrivalOrdersMemoryOnlyWithoutStrictRules) {
   const std::string text =
       kernel_text("",

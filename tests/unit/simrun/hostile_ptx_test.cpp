@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <fstream>
 
 namespace jitgemm::simrun {
 namespace {
@@ -285,6 +286,55 @@ TEST(HostilePtx, LimitsHoldWhateverTheKernelAsksFor) {
   EXPECT_NE(outcome(recursion, R"({"schema": 1, "launches": [{"entry": "k", "block": 32}],
                                    "options": {"step_limit": 1000000, "memory_limit": 100000000}})"),
             "");
+}
+
+// Resident memory of this process, in bytes.
+uint64_t resident() {
+  std::ifstream status("/proc/self/statm");
+  uint64_t pages = 0, present = 0;
+  status >> pages >> present;
+  return present * 4096;
+}
+
+// Loops that start more and more and wait for none of it: they end at the limit of steps, or are
+// told that they do not wait, and the simulator's own memory stays small.
+TEST(HostilePtx, WhatIsNeverWaitedForDoesNotUseUpTheHostsMemory) {
+  const char* const bodies[] = {
+      "cp.async.ca.shared.global [%r1], [%rd2], 4;\nadd.u32 %r1, %r1, 4;\nand.b32 %r1, %r1, "
+      "0x7ff;\n"
+      "max.u32 %r1, %r1, 1152;",
+      "cp.async.commit_group;",
+      "cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r1], "
+      "1024;\ncp.async.bulk.commit_group;\n"
+      "cp.async.bulk.wait_group.read 0;",
+      "cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r1], 1024;",
+      "cp.async.bulk.commit_group;",
+      "cp.async.mbarrier.arrive.shared.b64 [%r2];",
+      "wgmma.commit_group.sync.aligned;",
+      "atom.acq_rel.gpu.global.add.u32 %r6, [%rd2], 1;\nadd.u64 %rd2, %rd2, 4;\nadd.u32 %r7, %r7, "
+      "1;\n"
+      "and.b32 %r8, %r7, 1023;\nsetp.eq.u32 %p4, %r8, 0;\n@%p4 ld.param.u64 %rd2, [out];",
+      "st.global.u32 [%rd2], %r5;\nfence.acq_rel.gpu;\nld.global.u32 %r6, [%rd2];",
+  };
+  const auto launch = [](const char* races) {
+    return fmt::format(
+        R"({{"schema": 1, "buffers": {{"out": {{"dtype": "U8", "shape": 4096, "fill": {{"value": 1}}}}}},
+             "launches": [{{"entry": "k", "block": 1, "parameters": [{{"u64": 0}}, {{"buffer": "out"}},
+             {{"hex": "{}"}}]}}], "options": {{"step_limit": 300000, "races": {}}}}})",
+        forged_map(), races);
+  };
+  for (const char* races : {"true", "false"}) {
+    for (const char* body : bodies) {
+      const uint64_t before = resident();
+      const std::string text =
+          attack_text("mov.u32 %r7, 0;\nLOOP:\n" + std::string(body) + "\nbra LOOP;");
+      EXPECT_THAT(outcome(text, launch(races)),
+                  AnyOf(HasSubstr("step limit reached"), HasSubstr("memory limit reached"),
+                        HasSubstr("asynchronous operation still uses"), HasSubstr("data race")))
+          << body;
+      EXPECT_LT(resident(), before + (uint64_t{400} << 20)) << body;
+    }
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 namespace jitgemm::simrun {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string source_file(const std::string& name) {
@@ -339,6 +340,19 @@ TEST(KernelRun, LimitsEndARunWithTheirNames) {
   EXPECT_THAT(outcome(spin, R"({"schema": 1, "launches": [{"entry": "k", "block": 1024}],
                               "options": {"memory_limit": 100}})"),
               HasSubstr("the limit is 100"));
+  EXPECT_THAT(
+      outcome(module_text("", "L: bra L;"),
+              R"({"schema": 1, "launches": [{"entry": "k"}], "options": {"time_limit": 1}})"),
+      AllOf(HasSubstr("time limit reached"), HasSubstr("1000 ms")));
+  EXPECT_THAT(outcome(spin, R"({"schema": 1, "launches": [{"entry": "k", "block": 2048}]})"),
+              HasSubstr("at most"));
+  EXPECT_THAT(outcome(spin, R"({"schema": 1, "launches": [{"entry": "k"}],
+                              "options": {"threads": 5000}})"),
+              HasSubstr("threads"));
+  EXPECT_THAT(outcome(module_text("", "ret;", ".global .align 4 .b8 big[2000000];"),
+                      R"({"schema": 1, "launches": [{"entry": "k"}],
+                          "options": {"memory_limit": 1000000}})"),
+              HasSubstr("variables need more than the memory limit"));
 }
 
 TEST(KernelRun, TheExampleOfTheDocumentsRuns) {
