@@ -48,10 +48,10 @@ Step require_uniform(Warp& w, const Op& op, const Operand& operand, LaneMask act
 }
 
 Step begin_operand_read(Warp& w, const Op& op, Cta& cta, const MatrixOperand& operand,
-                        const char* what, std::vector<uint32_t>& chunks) {
+                        const char* what, std::vector<uint32_t>& chunks, uint32_t lane) {
   chunks = chunk_addresses(operand);
   for (const uint32_t at : chunks) {
-    if (check_async_source(w, op, 0, cta, at, 16, what) == Step::kFault) return Step::kFault;
+    if (check_async_source(w, op, lane, cta, at, 16, what) == Step::kFault) return Step::kFault;
   }
   for (const uint32_t at : chunks) cta.shared.shadow.begin_async_read(at, 16);
   return Step::kNext;

@@ -20,9 +20,9 @@ Step require_uniform(Warp& warp, const Op& op, const Operand& operand, LaneMask 
                      const char* what, uint64_t& value);
 
 // The chunks of an operand as the async proxy will read them; on success they are marked as being
-// read.
+// read. `lane`: of the thread that issues the operation.
 Step begin_operand_read(Warp& warp, const Op& op, Cta& cta, const MatrixOperand& operand,
-                        const char* what, std::vector<uint32_t>& chunks);
+                        const char* what, std::vector<uint32_t>& chunks, uint32_t lane = 0);
 void end_operand_read(Cta& cta, const std::vector<uint32_t>& chunks);
 
 }  // namespace jitgemm::sim

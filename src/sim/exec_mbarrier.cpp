@@ -411,6 +411,32 @@ constexpr OpcodeRow kRows[] = {
     {ptx::Opcode::kCpAsyncMbarrierArrive, always<exec_cp_async_arrive>},
 };
 
+// What other threads wrote into the source of an asynchronous operation is ordered before the
+// thread that issues it; a proxy fence alone orders nothing between threads. wgmma is issued by all
+// lanes.
+Step check_written_before(Warp& w, const Op& op, uint32_t lane, const Cta& cta, uint64_t offset,
+                          uint64_t bytes, const char* what) {
+  const Cluster& cluster = w.cta.cluster;
+  const bool by_warp = op.instruction->opcode == ptx::Opcode::kWgmmaMmaAsync;
+  for (uint64_t at = offset; at < offset + bytes; at += RaceShadow::kWord) {
+    const RaceShadow::Access* write = cta.shared.races.last_write(at);
+    if (write == nullptr || (by_warp && write->warp == w.cluster_warp) ||
+        w.view.threads().knows(lane, write->warp, write->lanes, write->epoch)) {
+      continue;
+    }
+    LaneMask other = write->lanes;
+    if (write->warp == w.cluster_warp) other &= ~(LaneMask{1} << lane);
+    return w.fault(
+        op, static_cast<int32_t>(lane), FaultKind::kDataRace,
+        fmt::format("{}: shared offset {:#x} of CTA rank {} is read; the other side is a "
+                    "write by {}",
+                    what, at, cta.rank,
+                    describe_thread(cluster.grid, cluster.number, write->warp,
+                                    other == 0 ? -1 : std::countr_zero(other), write->op)));
+  }
+  return Step::kNext;
+}
+
 }  // namespace
 
 uint64_t Mbarrier::image() const {
@@ -569,6 +595,8 @@ Step check_async_source(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint64_t
                                    ? "no fence.proxy.async lies between"
                                    : "nothing orders this instruction after that write"));
   }
+  if (check_written_before(w, op, lane, cta, offset, bytes, what) == Step::kFault)
+    return Step::kFault;
   if (op.instruction->opcode != ptx::Opcode::kTcgen05Mma &&
       op.instruction->opcode != ptx::Opcode::kTcgen05Cp) {
     return Step::kNext;

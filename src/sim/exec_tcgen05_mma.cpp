@@ -388,11 +388,11 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
       if (check_tensor_order(w, op, *cta, region, false, "tcgen05.mma") == Step::kFault)
         return Step::kFault;
     }
-    if (!o.a_in_tensor_memory &&
-        begin_operand_read(w, op, *cta, share.a, "matrix A", share.a_chunks) == Step::kFault) {
+    if (!o.a_in_tensor_memory && begin_operand_read(w, op, *cta, share.a, "matrix A",
+                                                    share.a_chunks, lane) == Step::kFault) {
       return Step::kFault;
     }
-    if (begin_operand_read(w, op, *cta, share.b, "matrix B", share.b_chunks) == Step::kFault)
+    if (begin_operand_read(w, op, *cta, share.b, "matrix B", share.b_chunks, lane) == Step::kFault)
       return Step::kFault;
     o.shares.push_back(std::move(share));
   }

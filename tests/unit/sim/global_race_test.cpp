@@ -266,6 +266,16 @@ TEST(GlobalRaces, ABulkStoreIsWrittenAfterItsWaitOnly) {
   expect_race(kFill + kStore + flag + wait + "COPIED:", ask);
 }
 
+// Every lane fences what it has written, and has still to meet the one that copies.
+TEST(GlobalRaces, TheSourceOfABulkStoreIsWrittenBeforeItIsIssued) {
+  const std::string wait = "cp.async.bulk.wait_group 0;\nCOPIED:";
+  std::string unmet = kFill;
+  const std::string meeting = "bar.warp.sync -1;\n";
+  unmet.erase(unmet.find(meeting), meeting.size());
+  expect_silence(kFill + kStore + wait, "");
+  expect_race(unmet + kStore + wait, "");
+}
+
 TEST(GlobalRaces, BulkStoresOfTwoCtas) {
   const std::string all = kFill + kStore + "cp.async.bulk.wait_group 0;\nCOPIED:";
   const std::string other =
