@@ -24,9 +24,18 @@ size_t registers(size_t elements, Type type, size_t lanes) {
 size_t mma_fragment(char matrix, const Modifiers& m) {
   const bool quarter_warp = m.m == 8 && m.k == 4 && m.types[1] == Type::kF16;
   const Type d = m.types[0];
+  // Elements of 4 and 6 bits lie in a byte each.
+  const auto held_in = [&](Type type) {
+    return m.mma_kind == MmaKind::kF8f6f4 ? Type::kE4m3 : type;
+  };
+  // Of a sparse A half the elements are stored.
+  const bool sparse = m.has(Flag::kSparse) || m.has(Flag::kSparseOrdered);
+  const size_t a_columns = sparse ? m.k / 2u : m.k;
   switch (matrix) {
-    case 'a': return quarter_warp ? 2 : registers(size_t{m.m} * m.k, m.types[1], kWarpLanes);
-    case 'b': return quarter_warp ? 2 : registers(size_t{m.n} * m.k, m.types[2], kWarpLanes);
+    case 'a':
+      return quarter_warp ? 2 : registers(size_t{m.m} * a_columns, held_in(m.types[1]), kWarpLanes);
+    case 'b':
+      return quarter_warp ? 2 : registers(size_t{m.n} * m.k, held_in(m.types[2]), kWarpLanes);
     case 'c':
     case 'd': {
       const Type type = matrix == 'c' ? m.types[3] : d;

@@ -36,7 +36,9 @@ bool apply_type(std::string_view word, Modifiers& modifiers) {
       return true;
     }
   }
-  return true;  // a fifth type (.ue8m0 of block-scaled mma.sync) is implied by the form
+  // The scale's type of block-scaled mma.sync, the fifth, takes the place of C's, which is D's.
+  modifiers.types.back() = type;
+  return true;
 }
 
 // m16n8k16, m8n8

@@ -26,19 +26,19 @@ constexpr FormRow kRows[] = {
     {kCvt, "cvt.<rn|rz>.relu{.satfinite}.f16.f32 =d:ge0, a:ge1", "9.7.9.21"},
     {kCvt, "cvt.<rn|rz>.satfinite.f16.f32 =d:ge0, a:ge1", "9.7.9.21"},
     {kCvt, "cvt.<rn|rz>{.relu}{.satfinite}.<f16x2|bf16x2>.f32 =d, a:1, b:1", "9.7.9.21"},
-    {kCvt, "cvt.rs{.relu}{.satfinite}.<f16x2|bf16x2>.f32 =d, a:1, b:1, rbits:b32", "9.7.9.21", "stochastic rounding is not simulated"},
+    {kCvt, "cvt.rs{.relu}{.satfinite}.<f16x2|bf16x2>.f32 =d, a:1, b:1, rbits:b32", "9.7.9.21"},
     {kCvt, "cvt.rna{.satfinite}.tf32.f32 =d:b32, a:1", "9.7.9.21"},
     {kCvt, "cvt.<rn|rz>{.relu}{.satfinite}.tf32.f32 =d:b32, a:1", "9.7.9.21"},
     // Eight bits: two at a time, four with stochastic rounding.
     {kCvt, "cvt.rn.satfinite{.relu}.<e4m3x2|e5m2x2>.f32 =d, a:1, b:1", "9.7.9.21"},
     {kCvt, "cvt.rn.satfinite{.relu}.<e4m3x2|e5m2x2>.<f16x2|bf16x2> =d, a:1", "9.7.9.21"},
     {kCvt, "cvt.rn{.relu}.f16x2.<e4m3x2|e5m2x2> =d, a:1", "9.7.9.21"},
-    {kCvt, "cvt.rs{.relu}.satfinite.<e4m3x4|e5m2x4>.f32 =d, {a:1}*4, rbits:b32", "9.7.9.21", "stochastic rounding is not simulated"},
+    {kCvt, "cvt.rs{.relu}.satfinite.<e4m3x4|e5m2x4>.f32 =d, {a:1}*4, rbits:b32", "9.7.9.21"},
     // Six and four bits.
     {kCvt, "cvt.rn.satfinite{.relu}.<e2m3x2|e3m2x2|e2m1x2>.f32 =d, a:1, b:1", "9.7.9.21"},
     {kCvt, "cvt.rn.satfinite{.relu}.<e2m3x2|e3m2x2|e2m1x2>.<f16x2|bf16x2> =d, a:1", "9.7.9.21"},
     {kCvt, "cvt.rn{.relu}.f16x2.<e2m3x2|e3m2x2|e2m1x2> =d, a:1", "9.7.9.21"},
-    {kCvt, "cvt.rs{.relu}.satfinite.<e2m3x4|e3m2x4|e2m1x4>.f32 =d, {a:1}*4, rbits:b32", "9.7.9.21", "stochastic rounding is not simulated"},
+    {kCvt, "cvt.rs{.relu}.satfinite.<e2m3x4|e3m2x4|e2m1x4>.f32 =d, {a:1}*4, rbits:b32", "9.7.9.21"},
     // Scale exponents.
     {kCvt, "cvt.<rz|rp>{.satfinite}.ue8m0x2.f32 =d, a:1, b:1", "9.7.9.21"},
     {kCvt, "cvt.<rz|rp>{.satfinite}.ue8m0x2.bf16x2 =d, a:1", "9.7.9.21"},

@@ -23,6 +23,9 @@ bool number_format(ptx::Type type, NumberFormat& format) {
     case ptx::Type::kTf32: format = NumberFormat::kTf32; return true;
     case ptx::Type::kE4m3: format = NumberFormat::kE4m3; return true;
     case ptx::Type::kE5m2: format = NumberFormat::kE5m2; return true;
+    case ptx::Type::kE2m3: format = NumberFormat::kE2m3; return true;
+    case ptx::Type::kE3m2: format = NumberFormat::kE3m2; return true;
+    case ptx::Type::kE2m1: format = NumberFormat::kE2m1; return true;
     case ptx::Type::kS8: format = NumberFormat::kS8; return true;
     case ptx::Type::kU8: format = NumberFormat::kU8; return true;
     default: return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ldmatrix, stmatrix, movmatrix (PTX ISA 9.7.14.5.15 - 9.7.14.5.17): 8x8 matrices of 16-bit
-// elements between shared memory rows and the fragment layout of the warp.
+// elements, and 16x16, 8x16 and 16x8 ones of bytes, between shared memory rows and the fragment
+// layout of the warp.
 #include "sim/access.h"
 #include "sim/exec.h"
 #include "sim/lanes.h"
@@ -54,6 +55,94 @@ Step ldmatrix(Warp& w, const Op& op, LaneMask active) {
   return Step::kNext;
 }
 
+// A row of 16 bytes, or of 16 elements of 4 or 6 bits with padding behind, which become bytes with
+// the element in their low bits.
+Step load_byte_row(Warp& w, const Op& op, uint32_t lane, uint8_t* row) {
+  const ptx::Modifiers& m = op.modifiers();
+  const uint32_t bits = m.types[1] == ptx::Type::kB4x16P64   ? 4
+                        : m.types[1] == ptx::Type::kB6x16P32 ? 6
+                                                             : 8;
+  uint8_t packed[kRowBytes + 1] = {};
+  if (const Step s = load_bytes(w, op, lane, space_of(m.space), w.address(op.slot(1), lane),
+                                2 * bits, kRowBytes, packed);
+      s != Step::kNext)
+    return s;
+  for (uint32_t i = 0; i < kRowBytes; ++i) {
+    const uint32_t at = i * bits;
+    const uint32_t pair = packed[at / 8] | uint32_t{packed[at / 8 + 1]} << 8;
+    row[i] = static_cast<uint8_t>(pair >> (at % 8) & ((1u << bits) - 1));
+  }
+  return Step::kNext;
+}
+
+// Bytes: slots {d}, p. m16n16 is always transposed: of matrix j, whose row i lane 16 * j + i names,
+// a lane gets columns lane / 4 and lane / 4 + 8 of rows 4 * (lane % 4) and on, in a register each.
+// m8n16: lane 8 * j + i names row i, and a lane gets four columns of row lane / 4.
+Step ldmatrix_bytes(Warp& w, const Op& op, LaneMask active) {
+  const Operand& list = op.slot(0);
+  const auto& lists = w.cta.cluster.grid.kernel->lists;
+  const bool square = op.modifiers().m == 16;
+  const uint32_t rows = square ? 16 : kRows8;
+  const uint32_t per_matrix = square ? 2 : 1;
+  const uint32_t matrices = list.count / per_matrix;
+  const LaneMask named =
+      rows * matrices == kLanes ? kAllLanes : (LaneMask{1} << (rows * matrices)) - 1;
+  if (const Step s = w.require_defined(op, op.slot(1), active & named, "the row address");
+      s != Step::kNext)
+    return s;
+  for (uint32_t j = 0; j < matrices; ++j) {
+    uint8_t bytes[16][kRowBytes];
+    for (uint32_t row = 0; row < rows; ++row) {
+      if (const Step s = load_byte_row(w, op, j * rows + row, bytes[row]); s != Step::kNext)
+        return s;
+    }
+    for (uint32_t r = 0; r < per_matrix; ++r) {
+      const Operand& d = lists[list.offset + j * per_matrix + r];
+      uint32_t* out = w.lanes<uint32_t>(d);
+      for_lanes(active, [&](uint32_t lane) {
+        out[lane] = 0;
+        for (uint32_t i = 0; i < 4; ++i) {
+          const uint32_t element = square ? bytes[4 * (lane % 4) + i][lane / 4 + 8 * r]
+                                          : bytes[lane / 4][4 * (lane % 4) + i];
+          out[lane] |= element << (8 * i);
+        }
+      });
+      w.set_defined(d, active);
+    }
+  }
+  return Step::kNext;
+}
+
+// stmatrix.m16n8.trans.b8: slots p, {r}. Rows of memory are the eight columns of the matrix, which
+// a lane holds as an accumulator: rows lane / 4 and lane / 4 + 8 of columns 2 * (lane % 4) and on.
+Step stmatrix_bytes(Warp& w, const Op& op, LaneMask active) {
+  const Operand& list = op.slot(1);
+  const auto& lists = w.cta.cluster.grid.kernel->lists;
+  const LaneMask named = list.count == 4 ? kAllLanes : (LaneMask{1} << (kRows8 * list.count)) - 1;
+  if (const Step s = w.require_defined(op, op.slot(0), active & named, "the row address");
+      s != Step::kNext)
+    return s;
+  for (uint32_t j = 0; j < list.count; ++j) {
+    const Operand& r = lists[list.offset + j];
+    if (const Step s = w.require_defined(op, r, active, "the matrix fragment"); s != Step::kNext)
+      return s;
+    const uint32_t* in = w.lanes<uint32_t>(r);
+    for (uint32_t column = 0; column < kRows8; ++column) {
+      uint8_t bytes[kRowBytes];
+      for (uint32_t row = 0; row < kRowBytes; ++row) {
+        const uint32_t shift = 8 * (column % 2 + 2 * (row / 8));
+        bytes[row] = static_cast<uint8_t>(in[row % 8 * 4 + column / 2] >> shift);
+      }
+      const uint32_t lane = j * kRows8 + column;
+      if (const Step s = store_bytes(w, op, lane, space_of(op.modifiers().space),
+                                     w.address(op.slot(0), lane), kRowBytes, kRowBytes, bytes);
+          s != Step::kNext)
+        return s;
+    }
+  }
+  return Step::kNext;
+}
+
 // stmatrix: slots p, {r}.
 Step stmatrix(Warp& w, const Op& op, LaneMask active) {
   const Operand& list = op.slot(1);
@@ -103,17 +192,15 @@ Step movmatrix(Warp& w, const Op& op, LaneMask active) {
   return Step::kNext;
 }
 
-template <ExecuteFn kFn>
-Choice choose_b16(const ptx::Function&, const Instruction& i) {
-  if (i.modifiers.type() != ptx::Type::kB16)
-    return Choice::refuse("matrices of 8-bit and smaller elements are not implemented");
-  return {kFn, kOpAligned};
+template <ExecuteFn kWords, ExecuteFn kBytes>
+Choice choose(const ptx::Function&, const Instruction& i) {
+  return {i.modifiers.type() == ptx::Type::kB16 ? kWords : kBytes, kOpAligned};
 }
 
 constexpr OpcodeRow kRows[] = {
-    {Opcode::kLdmatrix,  choose_b16<ldmatrix> },
-    {Opcode::kStmatrix,  choose_b16<stmatrix> },
-    {Opcode::kMovmatrix, choose_b16<movmatrix>},
+    {Opcode::kLdmatrix,  choose<ldmatrix,  ldmatrix_bytes>},
+    {Opcode::kStmatrix,  choose<stmatrix,  stmatrix_bytes>},
+    {Opcode::kMovmatrix, choose<movmatrix, movmatrix>     },
 };
 
 }  // namespace

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // mma.sync (PTX ISA 9.7.14.5): the synchronous matrix instruction of one warp, for f16, bf16, tf32,
-// fp8, 8-bit integers and f64. Fragments are in models_fragments, arithmetic in models_mma.
+// fp8, 8-bit integers and f64, with sparse A too (9.7.14.6), and the f8f6f4 and block-scaled kinds
+// of sm_120 (9.7.14.3). Fragments are in models_fragments, arithmetic in models_mma.
 #include "sim/exec.h"
 #include "sim/exec_matrix.h"
 #include "sim/models_fragments.h"
+#include "sim/models_sparse.h"
+
+#include <fmt/format.h>
 
 #include <bit>
 
@@ -41,6 +45,122 @@ uint32_t code_of(uint32_t word, int bits, int i) {
   return bits == 32 ? word : word >> (i * bits) & ((1u << bits) - 1);
 }
 
+bool is_scaled(const ptx::Modifiers& m) {
+  return m.has(ptx::Flag::kBlockScale);
+}
+
+// Bits from element to element in a register: of the kinds with mixed types a byte, which holds six
+// bits low and four bits in its middle (9.7.14.5.9, as 9.7.16.10.4.3).
+int element_bits(const ptx::Modifiers& m, NumberFormat format) {
+  const bool mixed = m.mma_kind == ptx::MmaKind::kF8f6f4 || m.mma_kind == ptx::MmaKind::kMxf8f6f4;
+  return mixed ? 8 : format_bits(format);
+}
+
+// The codes of a register, by element.
+void register_codes(const ptx::Modifiers& m, NumberFormat format, uint32_t word,
+                    uint32_t codes[8]) {
+  const int bits = element_bits(m, format);
+  if (bits <= 8 && format_bits(format) < 8) {
+    unpack_tensor_word(format, bits == 4, word, codes);
+    return;
+  }
+  for (int i = 0; i < 32 / bits; ++i) codes[i] = code_of(word, bits, i);
+}
+
+// Scale factors of a row, and how many the mnemonic may leave unsaid (9.7.14.3, Table 36); 0: no
+// such combination.
+int scales_per_row(const ptx::Modifiers& m) {
+  using ptx::ScaleVector;
+  const bool ue8m0 = m.types[3] == ptx::Type::kUe8m0;
+  switch (m.mma_kind) {
+    case ptx::MmaKind::kMxf8f6f4: return 1;
+    case ptx::MmaKind::kMxf4: return ue8m0 && m.scale_vector != ScaleVector::k4X ? 2 : 0;
+    case ptx::MmaKind::kMxf4nvf4:
+      if (m.scale_vector == ScaleVector::k4X) return 4;
+      return ue8m0 && m.scale_vector == ScaleVector::k2X ? 2 : 0;
+    default: return 0;
+  }
+}
+
+// Slots data, {byte id, thread id}. Of a quad of lanes, a pair holds the factors of rows r and r +
+// 8 of A, one lane those of a column of B; the byte id says where in the word they begin.
+Step read_scales(Warp& w, const Op& op, LaneMask active, uint32_t slot, bool is_a, int per_row,
+                 std::vector<uint32_t>& out) {
+  const Operand& data = op.slot(slot);
+  uint64_t ids[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    if (require_uniform(
+            w, op, element(w, op.slot(slot + 1), i), active,
+            i == 0 ? "the byte id of the scale factors" : "the thread id of the scale factors",
+            ids[i]) == Step::kFault) {
+      return Step::kFault;
+    }
+  }
+  const uint64_t threads = is_a ? 2 : 4;
+  const auto step = static_cast<uint64_t>(per_row);
+  if (ids[0] > 3 || ids[0] % step != 0 || ids[1] >= threads) {
+    return w.fault(op, -1, FaultKind::kIllegalOperand,
+                   fmt::format("byte id {} and thread id {} of the scale factors of {}, {} a row",
+                               ids[0], ids[1], is_a ? "A" : "B", per_row));
+  }
+  const int rows = is_a ? 16 : 8;
+  for (int row = 0; row < rows; ++row) {
+    const int in_quad = static_cast<int>(ids[1]) * (is_a ? 2 : 1) + row / 8;
+    const auto lane = static_cast<uint32_t>(row % 8 * 4 + in_quad);
+    if (w.require_defined(op, data, LaneMask{1} << lane, "scale factors") == Step::kFault)
+      return Step::kFault;
+    const uint64_t word = w.value(data, lane);
+    for (int i = 0; i < per_row; ++i)
+      out.push_back(static_cast<uint32_t>(word >> (8 * (ids[0] + static_cast<uint64_t>(i)))) &
+                    0xff);
+  }
+  return Step::kNext;
+}
+
+bool is_sparse(const ptx::Modifiers& m) {
+  return m.has(ptx::Flag::kSparse) || m.has(ptx::Flag::kSparseOrdered);
+}
+
+// Slots metadata, selector: by row, the places of the elements of A that are stored. A row's
+// metadata fill 16, 32 or 64 bits; lanes of a quad hold those of rows r and r + 8, as the selector
+// says: one lane both rows, a pair, or all four (9.7.14.6.1).
+Step read_places(Warp& w, const Op& op, LaneMask active, int bits, std::vector<uint32_t>& out) {
+  const ptx::Modifiers& m = op.modifiers();
+  const uint32_t size = bits == 32 ? 2 : 4;
+  const uint32_t chunks = m.k / size;
+  const uint32_t lanes = chunks / 4;  // of a quad that hold metadata
+  const auto selector = static_cast<uint32_t>(w.value(op.slot(5), 0));
+  if (selector >= 4 / lanes) {
+    return w.fault(op, -1, FaultKind::kIllegalOperand,
+                   fmt::format("sparsity selector {}: below {} is legal", selector, 4 / lanes));
+  }
+  const LaneMask quad = ((LaneMask{1} << lanes) - 1) << (selector * lanes);
+  if (w.require_defined(op, op.slot(4), active & quad * 0x11111111u, "the sparsity metadata") ==
+      Step::kFault) {
+    return Step::kFault;
+  }
+  for (uint32_t row = 0; row < m.m; ++row) {
+    std::vector<uint8_t> metadata;
+    for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
+      // Eight-bit types: a lane has eight chunks of one row; wider ones: four of each row.
+      const uint32_t held = bits == 8 ? 8 : 4;
+      const uint32_t in_quad =
+          selector * lanes + (bits == 8 ? row / 8 + 2 * (chunk / held) : chunk / held);
+      const uint32_t shift = 4 * (chunk % held) + (bits == 8 ? 0 : 16 * (row / 8));
+      const uint64_t word = w.value(op.slot(4), row % 8 * 4 + in_quad);
+      metadata.push_back(static_cast<uint8_t>(word >> shift & 15));
+    }
+    const std::vector<uint32_t> places =
+        sparse_places(bits == 32 ? Sparsity::kOneOfTwo : Sparsity::kTwoOfFour, metadata);
+    if (places.empty()) {
+      return w.fault(op, -1, FaultKind::kIllegalOperand,
+                     fmt::format("the sparsity metadata of row {} have an illegal index", row));
+    }
+    out.insert(out.end(), places.begin(), places.end());
+  }
+  return Step::kNext;
+}
+
 Step exec_mma(Warp& w, const Op& op, LaneMask active) {
   if (require_inputs(w, op, active) == Step::kFault) return Step::kFault;
   const ptx::Modifiers& m = op.modifiers();
@@ -59,21 +179,39 @@ Step exec_mma(Warp& w, const Op& op, LaneMask active) {
   std::vector<uint32_t> a(static_cast<size_t>(p.m * p.k));
   std::vector<uint32_t> b(static_cast<size_t>(p.n * p.k));
   std::vector<uint32_t> d(static_cast<size_t>(p.m * p.n));
-  const int a_bits = format_bits(p.a_format);
-  const int b_bits = format_bits(p.b_format);
+  const int a_bits = element_bits(m, p.a_format);
+  const int b_bits = element_bits(m, p.b_format);
+  const int a_columns = is_sparse(m) ? p.k / 2 : p.k;
+  std::vector<uint32_t> places;
+  if (is_sparse(m) && read_places(w, op, active, a_bits, places) == Step::kFault)
+    return Step::kFault;
+  std::vector<uint32_t> scale_a, scale_b;
+  if (is_scaled(m)) {
+    const int per_row = scales_per_row(m);
+    if (read_scales(w, op, active, 4, true, per_row, scale_a) == Step::kFault ||
+        read_scales(w, op, active, 6, false, per_row, scale_b) == Step::kFault) {
+      return Step::kFault;
+    }
+    p.scale_block = p.k / per_row;
+    p.scale_format = m.types[3] == ptx::Type::kUe4m3 ? NumberFormat::kUe4m3 : NumberFormat::kUe8m0;
+    p.scale_a = scale_a;
+    p.scale_b = scale_b;
+  }
   for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
     for (int r = 0; r < count(op.slot(1)); ++r) {
-      const uint32_t word = w.lanes<uint32_t>(element(w, op.slot(1), r))[lane];
+      uint32_t codes[8];
+      register_codes(m, p.a_format, w.lanes<uint32_t>(element(w, op.slot(1), r))[lane], codes);
       for (int i = 0; i < 32 / a_bits; ++i) {
         const MatrixIndex at = a_fragment(p.m, a_bits, lane, r, i);
-        a[static_cast<size_t>(at.row * p.k + at.column)] = code_of(word, a_bits, i);
+        a[static_cast<size_t>(at.row * a_columns + at.column)] = codes[i];
       }
     }
     for (int r = 0; r < count(op.slot(2)); ++r) {
-      const uint32_t word = w.lanes<uint32_t>(element(w, op.slot(2), r))[lane];
+      uint32_t codes[8];
+      register_codes(m, p.b_format, w.lanes<uint32_t>(element(w, op.slot(2), r))[lane], codes);
       for (int i = 0; i < 32 / b_bits; ++i) {
         const MatrixIndex at = b_fragment(b_bits, lane, r, i);
-        b[static_cast<size_t>(at.column * p.k + at.row)] = code_of(word, b_bits, i);
+        b[static_cast<size_t>(at.column * p.k + at.row)] = codes[i];
       }
     }
     for (int r = 0; r < count(op.slot(3)); ++r) {
@@ -82,6 +220,15 @@ Step exec_mma(Warp& w, const Op& op, LaneMask active) {
         const MatrixIndex at = c_half ? d_fragment_half(p.m, lane, r, i) : d_fragment(p.m, lane, r);
         d[static_cast<size_t>(at.row * p.n + at.column)] = c_half ? code_of(word, 16, i) : word;
       }
+    }
+  }
+  if (is_sparse(m)) {
+    const auto k = static_cast<size_t>(p.k);
+    const std::vector<uint32_t> stored(a.begin(), a.begin() + p.m * a_columns);
+    for (size_t row = 0; row < static_cast<size_t>(p.m); ++row) {
+      expand_sparse_row(std::span(stored).subspan(row * k / 2, k / 2),
+                        std::span(places).subspan(row * k / 2, k / 2),
+                        std::span(a).subspan(row * k, k));
     }
   }
   p.a = a;
@@ -142,9 +289,8 @@ Step exec_mma_f64(Warp& w, const Op& op, LaneMask active) {
 Choice choose_mma(const ptx::Function&, const ptx::Instruction& instruction) {
   const ptx::Modifiers& m = instruction.modifiers;
   constexpr uint32_t kFlags = kOpAligned | kOpMatrix;
-  if (m.has(ptx::Flag::kSparse)) return Choice::refuse("sparse mma is not simulated");
-  if (m.mma_kind != ptx::MmaKind::kNone)
-    return Choice::refuse(".kind forms of mma.sync exist on sm_120 only");
+  if (is_scaled(m) && scales_per_row(m) == 0)
+    return Choice::refuse("this scale vector size does not exist for this kind");
   if (m.types[1] == ptx::Type::kF64) return {exec_mma_f64, kFlags, 0, ""};
   if (m.m == 8 && m.types[1] == ptx::Type::kF16)
     return Choice::refuse("m8n8k4 of f16 is not simulated");

@@ -315,10 +315,7 @@ Choice always(const ptx::Function&, const ptx::Instruction&) {
   return {kFn, kFlags | kOpAsync, 0, ""};
 }
 Choice refuse_shift(const ptx::Function&, const ptx::Instruction&) {
-  return Choice::refuse("tcgen05.shift is not simulated");
-}
-Choice refuse_ws(const ptx::Function&, const ptx::Instruction&) {
-  return Choice::refuse("tcgen05.mma.ws is not simulated");
+  return Choice::refuse("which lanes tcgen05.shift moves is not documented");
 }
 
 constexpr OpcodeRow kRows[] = {
@@ -328,7 +325,6 @@ constexpr OpcodeRow kRows[] = {
     {ptx::Opcode::kTcgen05Fence,always<exec_fence,0>},
     {ptx::Opcode::kTcgen05Commit, always<exec_commit,                 0>},
     {ptx::Opcode::kTcgen05Shift,                          refuse_shift                     },
-    {ptx::Opcode::kTcgen05MmaWs,                        refuse_ws                             },
 };
 
 }  // namespace

@@ -55,4 +55,11 @@ void for_each_part(Cta& cta, const TensorRegion& region, F f) {
 void submit_tensor_operation(Warp& warp, const Op& op, uint32_t lane, const char* name,
                              std::function<void(Cluster&)> complete);
 
+// A shared-memory descriptor (9.7.16.4.1), or the fault that it is illegal.
+Step read_tcgen05_descriptor(Warp& warp, const Op& op, uint32_t lane, const Operand& slot,
+                             const char* what, MatrixDescriptor& descriptor);
+
+// tcgen05.cp.
+Choice choose_tcgen05_cp(const ptx::Function& function, const ptx::Instruction& instruction);
+
 }  // namespace jitgemm::sim

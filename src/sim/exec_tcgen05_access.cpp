@@ -3,6 +3,7 @@
 // that a warp can reach. Values move at issue; the registers of a load and the cells of a store
 // stay pending until the wait (9.7.16.6). Shapes are in models_tmem_layout.
 #include "sim/exec_tcgen05.h"
+#include "sim/float_math.h"
 #include "sim/models_tmem_layout.h"
 
 #include <fmt/format.h>
@@ -113,10 +114,43 @@ Step check_order(Warp& w, const Op& op, const Access& a, bool writes) {
   return Step::kNext;
 }
 
+// .red: the least or the greatest of what a lane has loaded (9.7.16.8.3).
+void reduce_lanes(Warp& w, const Op& op, const Access& a, const Operand& to, LaneMask active) {
+  const ptx::Modifiers& m = op.modifiers();
+  const bool min = m.operation == ptx::Operation::kMin;
+  const bool absolute = m.has(ptx::Flag::kAbs), nan = m.has(ptx::Flag::kNanPropagating);
+  LaneMask undefined = 0;
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    const auto word = [&](uint32_t r) {
+      const uint32_t v = w.lanes<uint32_t>(a.registers[r])[lane];
+      return absolute ? v & 0x7fffffff : v;
+    };
+    uint32_t best = word(0);
+    for (uint32_t r = 1; r < a.registers.size(); ++r) {
+      const uint32_t v = word(r);
+      if (m.type() == ptx::Type::kF32) {
+        best = std::bit_cast<uint32_t>(
+            float_min_max(std::bit_cast<float>(best), std::bit_cast<float>(v), min, nan));
+      } else if (m.type() == ptx::Type::kS32) {
+        if ((static_cast<int32_t>(v) < static_cast<int32_t>(best)) == min && v != best) best = v;
+      } else if ((v < best) == min && v != best) {
+        best = v;
+      }
+    }
+    w.lanes<uint32_t>(to)[lane] = best;
+  }
+  for (const Operand& r : a.registers) undefined |= w.undefined(r);
+  w.set_undefined(to, undefined, active);
+  w.mark_pending(to, active);
+  w.async_state->load_registers.emplace_back(to, active);
+}
+
+// Slots: registers, (the reduction,) address, (offset of 16x32bx2).
 Step exec_ld(Warp& w, const Op& op, LaneMask active) {
   Access a;
-  const Operand* offset = op.slot_count > 2 ? &op.slot(2) : nullptr;
-  if (read_access(w, op, active, op.slot(1), op.slot(0), offset, a) == Step::kFault ||
+  const uint32_t at = op.modifiers().has(ptx::Flag::kRed) ? 2 : 1;
+  const Operand* offset = op.slot_count > at + 1 ? &op.slot(at + 1) : nullptr;
+  if (read_access(w, op, active, op.slot(at), op.slot(0), offset, a) == Step::kFault ||
       check_order(w, op, a, false) == Step::kFault) {
     return Step::kFault;
   }
@@ -151,6 +185,7 @@ Step exec_ld(Warp& w, const Op& op, LaneMask active) {
     w.async_state->loads.push_back(region);
     w.async_state->loads.back().op = op.index;
   }
+  if (at == 2) reduce_lanes(w, op, a, op.slot(1), active);
   return Step::kNext;
 }
 
@@ -216,8 +251,8 @@ Step exec_wait(Warp& w, const Op& op, LaneMask) {
 }
 
 Choice choose_ld(const ptx::Function&, const ptx::Instruction& instruction) {
-  if (instruction.modifiers.has(ptx::Flag::kRed))
-    return Choice::refuse("tcgen05.ld.red is not simulated");
+  if (instruction.modifiers.has(ptx::Flag::kRed) && instruction.modifiers.count < 2)
+    return Choice::refuse("tcgen05.ld.red needs .x2 or more");
   TmemAccess shape = TmemAccess::k32x32b;
   if (!shape_of(instruction.modifiers.tmem_shape, shape)) return Choice::refuse("unknown shape");
   return {exec_ld, kOpAligned | kOpAsync, 0, ""};

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// tcgen05.mma in all dense kinds without .ws (PTX ISA 9.7.16.10) and tcgen05.cp (9.7.16.9): checked
-// when they are issued, in effect when the tensor pipe gets to them, in the order of issue. Layouts
-// are in models_tmem_layout, arithmetic in models_mma.
+// tcgen05.mma in all dense kinds, with .ws too (PTX ISA 9.7.16.10): checked when they are issued,
+// in effect when the tensor pipe gets to them, in the order of issue. Layouts are in
+// models_tmem_layout, arithmetic in models_mma.
 #include "sim/exec_tcgen05.h"
 #include "sim/exec_tma.h"
 #include "sim/models_instruction_descriptor.h"
 #include "sim/models_tmem_layout.h"
+#include "sim/models_zero_columns.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -26,7 +28,8 @@ struct MmaOperation {
   Tcgen05Kind kind = Tcgen05Kind::kF16;
   InstructionDescriptor descriptor;
   int cta_group = 1;
-  int scales_per_row = 0;
+  bool weight_stationary = false;
+  std::vector<bool> zero_columns;  // of B, with .ws; empty: none
   bool a_in_tensor_memory = false;
   bool read_d = false;
   int d_shift = 0;
@@ -43,7 +46,7 @@ int rows_per_cta(const MmaOperation& o) {
 
 // Lane groups of D and A: with M = 64 the lower or the upper 16 of each 32 lanes (layout F).
 uint32_t row_lane_groups(const MmaOperation& o, const TensorAddress& at) {
-  if (o.descriptor.m != 64) return kAllLaneGroups;
+  if (o.descriptor.m != 64 || o.weight_stationary) return kAllLaneGroups;
   return at.lane == 0 ? 0x55u : 0xaau;
 }
 
@@ -82,6 +85,17 @@ int scales_of(Tcgen05Kind kind, ptx::ScaleVector word) {
   }
 }
 
+// Groups of four factors that the instruction reads from: the second only where K = 96 runs on into
+// it.
+uint32_t scale_groups(const MmaOperation& o, uint32_t id) {
+  return (id + static_cast<uint32_t>(o.descriptor.scales_per_row) + 3) / 4;
+}
+
+uint32_t scale_group_columns(const MmaOperation& o, bool is_a) {
+  const InstructionDescriptor& d = o.descriptor;
+  return is_a ? scale_a_group_columns() : scale_b_group_columns(d.m, d.n, o.cta_group);
+}
+
 uint32_t a_words(const MmaOperation& o) {
   uint32_t codes[8];
   return static_cast<uint32_t>(o.descriptor.k) /
@@ -111,22 +125,28 @@ struct Reader {
               std::vector<uint32_t>& out) const {
     const InstructionDescriptor& d = o.descriptor;
     const uint32_t replicas = is_a ? scale_a_replicas() : scale_b_replicas(d.m, o.cta_group);
-    uint32_t first = 0;
+    uint64_t first = 0;
     for (uint32_t replica = 0; replica < replicas; ++replica) {
       const TmemPlace place = is_a ? scale_a_place(d.m, o.cta_group, index, replica)
                                    : scale_b_place(d.m, d.n, o.cta_group, index, replica);
-      const uint32_t word =
-          cell(cta, base, place.cell, is_a ? "scale factors of A" : "scale factors of B");
+      uint64_t word = 0;
+      for (uint32_t group = 0; group < scale_groups(o, id); ++group) {
+        TmemCell at = place.cell;
+        at.column += group * scale_group_columns(o, is_a);
+        word |= uint64_t{cell(cta, base, at, is_a ? "scale factors of A" : "scale factors of B")}
+                << (32 * group);
+      }
+      word >>= 8 * id;
       if (replica == 0) first = word;
-      if (word >> (8 * id) != first >> (8 * id) && cluster.grid.options.sanitize) {
+      if (word != first && cluster.grid.options.sanitize) {
         cluster.raise(o.origin, FaultKind::kTensorMemory,
                       fmt::format("scale factors of {} {}: {:#x} in the first copy and {:#x} in "
                                   "copy {} of the lane partitions",
                                   is_a ? "row" : "column", index, first, word, replica));
       }
     }
-    for (int i = 0; i < o.scales_per_row; ++i)
-      out.push_back(first >> (8 * (id + static_cast<uint32_t>(i))) & 0xff);
+    for (int i = 0; i < d.scales_per_row; ++i)
+      out.push_back(static_cast<uint32_t>(first >> (8 * static_cast<uint32_t>(i)) & 0xff));
   }
 
   void a_from_tensor_memory(Cta& cta, uint32_t cta_index, std::vector<uint32_t>& codes) const {
@@ -135,15 +155,19 @@ struct Reader {
     for (uint32_t row = 0; row < rows; ++row) {
       for (uint32_t word = 0; word < a_words(o); ++word) {
         uint32_t value = 0;
-        for (uint32_t replica = 0; replica < a_replicas(d.m, o.cta_group); ++replica) {
-          TmemCell at = a_place(d.m, o.cta_group, cta_index * rows + row, replica).cell;
+        const uint32_t replicas =
+            o.weight_stationary ? ws_a_replicas(d.m) : a_replicas(d.m, o.cta_group);
+        for (uint32_t replica = 0; replica < replicas; ++replica) {
+          TmemCell at = o.weight_stationary
+                            ? ws_a_cell(d.m, row, replica)
+                            : a_place(d.m, o.cta_group, cta_index * rows + row, replica).cell;
           at.column += word;
           const uint32_t here = cell(cta, o.a, at, "matrix A");
           if (replica == 0) value = here;
           if (here != value && cluster.grid.options.sanitize) {
             cluster.raise(
                 o.origin, FaultKind::kTensorMemory,
-                fmt::format("matrix A, row {}: lanes 64-127 must repeat lanes 0-63", row));
+                fmt::format("matrix A, row {}: the copies in the groups of lanes differ", row));
           }
         }
         uint32_t out[8];
@@ -165,6 +189,10 @@ void complete_mma(Cluster& cluster, MmaOperation& o) {
   for (const Share& share : o.shares) gather_codes(share.b, share.cta->shared.bytes, b);
   const auto rows = static_cast<uint32_t>(rows_per_cta(o));
   const auto columns = static_cast<uint32_t>(d.n);
+  const auto k = static_cast<size_t>(d.k);
+  for (size_t col = 0; col < o.zero_columns.size(); ++col) {
+    if (o.zero_columns[col]) std::fill_n(b.begin() + static_cast<std::ptrdiff_t>(col * k), k, 0u);
+  }
   for (uint32_t index = 0; index < o.shares.size(); ++index) {
     Share& share = o.shares[index];
     Cta& cta = *share.cta;
@@ -186,17 +214,18 @@ void complete_mma(Cluster& cluster, MmaOperation& o) {
     p.read_d = o.read_d;
     p.d_shift = o.d_shift;
     std::vector<uint32_t> scale_a, scale_b, words(size_t{rows} * columns);
-    if (o.scales_per_row != 0) {
+    if (d.scales_per_row != 0) {
       for (uint32_t row = 0; row < rows; ++row)
         reader.scales(cta, o.scale_a, d.scale_a_id, true, index * rows + row, scale_a);
       for (uint32_t col = 0; col < columns; ++col)
         reader.scales(cta, o.scale_b, d.scale_b_id, false, col, scale_b);
-      p.scale_block = d.k / o.scales_per_row;
+      p.scale_block = d.k / d.scales_per_row;
       p.scale_format = d.scale_format;
       p.scale_a = scale_a;
       p.scale_b = scale_b;
     }
     const auto place = [&](uint32_t row, uint32_t col) {
+      if (o.weight_stationary) return ws_accumulator_cell(d.m, d.n, row, col);
       return accumulator_place(d.m, d.n, o.cta_group, index * rows + row, col).cell;
     };
     if (o.read_d) {
@@ -242,17 +271,31 @@ Step read_tensor_address(Warp& w, const Op& op, uint32_t lane, const Operand& sl
                              half_datapath ? "0 and 16 are" : "0 is"));
 }
 
-Step read_descriptor(Warp& w, const Op& op, uint32_t lane, const Operand& slot, const char* what,
-                     MatrixDescriptor& out) {
-  if (w.require_defined(op, slot, LaneMask{1} << lane, what) == Step::kFault) return Step::kFault;
-  const uint64_t bits = w.value(slot, lane);
-  const DecodedDescriptor decoded = decode_tcgen05_descriptor(bits);
-  if (!decoded.error.empty()) {
+bool for_sm_103a(const Warp& w) {
+  return w.cta.cluster.grid.program->module.target.starts_with("sm_103a");
+}
+
+// 9.7.16.3.1.2 and 9.7.16.4.1.1: rows that go on in other 128 bytes; and rows of 48 bytes that
+// would have to.
+Step check_row(Warp& w, const Op& op, uint32_t lane, const MatrixOperand& operand,
+               const char* what) {
+  const MatrixDescriptor& d = operand.descriptor;
+  if (d.leading_is_absolute) {
+    if (for_sm_103a(w) && !operand.mn_major) return Step::kNext;
     return w.fault(op, static_cast<int32_t>(lane), FaultKind::kDescriptor,
-                   fmt::format("{} {:#x}: {}", what, bits, decoded.error));
+                   fmt::format("{}: bit 52 of the matrix descriptor (absolute leading-dimension "
+                               "address) is legal for sm_103a and K-major matrices only",
+                               what));
   }
-  out = decoded.descriptor;
-  return Step::kNext;
+  const uint32_t width = swizzle_width(d.swizzle);
+  if (operand.mn_major || operand.k != 96 || d.swizzle == SwizzleMode::kNone ||
+      d.start % width + operand.k / 2 <= width)
+    return Step::kNext;
+  return w.fault(
+      op, static_cast<int32_t>(lane), FaultKind::kDescriptor,
+      fmt::format("{}: 48 bytes of a row from byte {} leave the {} bytes of the swizzle; "
+                  "an absolute leading-dimension address says where they go on",
+                  what, d.start % width, width));
 }
 
 // 9.7.16.10.3: the mode with 32-byte atoms is for transposed 32-bit elements, and those need it.
@@ -277,24 +320,36 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
   o.origin = w.origin(op, static_cast<int32_t>(lane));
   o.a_in_tensor_memory = op.slot(1).kind == OperandKind::kAddress;
   const bool scaled = is_block_scaled(o.kind);
-  o.scales_per_row = scaled ? scales_of(o.kind, m.scale_vector) : 0;
-  const Operand& enable = op.slot(scaled ? 6 : 5);
+  // Slots: d, a, b, idesc, then sa, sb, enable; mask, enable, scale-d; or of .ws enable, zero mask.
+  const bool ws = o.weight_stationary = op.instruction->opcode == ptx::Opcode::kTcgen05MmaWs;
+  const Operand& enable = op.slot(scaled ? 6 : ws ? 4 : 5);
   if (w.require_defined(op, op.slot(3), bit, "the instruction descriptor") == Step::kFault ||
       w.require_defined(op, enable, bit, "enable-input-d") == Step::kFault) {
     return Step::kFault;
   }
-  const DecodedInstruction decoded = decode_instruction(
-      o.kind, static_cast<uint32_t>(w.value(op.slot(3), lane)), o.cta_group, o.scales_per_row);
+  DecodedInstruction decoded =
+      decode_instruction(o.kind, static_cast<uint32_t>(w.value(op.slot(3), lane)), o.cta_group,
+                         scaled ? scales_of(o.kind, m.scale_vector) : 0, ws);
+  if (decoded.error.empty() && decoded.descriptor.k == 96 && !for_sm_103a(w))
+    decoded.error = "instruction descriptor: bit 31 (K = 96) is legal for sm_103a only";
   if (!decoded.error.empty()) {
-    const bool other_part = !w.cta.cluster.grid.program->module.target.starts_with("sm_103");
-    return w.fault(op, static_cast<int32_t>(lane),
-                   decoded.unsupported && !other_part ? FaultKind::kUnsupportedDescriptor
-                                                      : FaultKind::kDescriptor,
+    return w.fault(op, static_cast<int32_t>(lane), FaultKind::kDescriptor,
                    fmt::format("{:#x}: {}", w.value(op.slot(3), lane), decoded.error));
   }
   const InstructionDescriptor& d = o.descriptor = decoded.descriptor;
   o.read_d = (w.predicate(enable) >> lane & 1) != 0;
-  if (!scaled && op.slot(6).kind != OperandKind::kNone) {
+  uint32_t column_shift = 0;
+  if (ws && op.slot(5).kind != OperandKind::kNone) {
+    if (w.require_defined(op, op.slot(5), bit, "the zero-column mask") == Step::kFault)
+      return Step::kFault;
+    ZeroColumns zero = decode_zero_columns(w.value(op.slot(5), lane), static_cast<uint32_t>(d.m),
+                                           static_cast<uint32_t>(d.n), d.max_shift);
+    if (!zero.error.empty())
+      return w.fault(op, static_cast<int32_t>(lane), FaultKind::kDescriptor, zero.error);
+    o.zero_columns = std::move(zero.zero);
+    column_shift = zero.shift;
+  }
+  if (!scaled && !ws && op.slot(6).kind != OperandKind::kNone) {
     // scale-input-d multiplies D by 2^-x, x in 0..15, for kinds f16 and tf32 (9.7.16.10.9.1).
     const uint64_t shift = w.value(op.slot(6), lane);
     if (shift > 15 || (o.kind != Tcgen05Kind::kF16 && o.kind != Tcgen05Kind::kTf32)) {
@@ -304,7 +359,7 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
     }
     o.d_shift = static_cast<int>(shift);
   }
-  if (!scaled && op.slot(4).kind == OperandKind::kList) {
+  if (!scaled && !ws && op.slot(4).kind == OperandKind::kList) {
     const Operand& list = op.slot(4);
     if (list.count != 4u * static_cast<uint32_t>(o.cta_group)) {
       return w.fault(op, static_cast<int32_t>(lane), FaultKind::kIllegalOperand,
@@ -318,11 +373,12 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
   }
 
   // Tensor memory.
-  const bool half = d.m == 64;
+  const bool half = d.m == 64 && !ws;
   if (read_tensor_address(w, op, lane, op.slot(0), "matrix D", half, o.d) == Step::kFault)
     return Step::kFault;
   o.written.push_back(
-      {row_lane_groups(o, o.d), o.d.column, accumulator_columns(d.m, d.n, o.cta_group)});
+      {row_lane_groups(o, o.d), o.d.column,
+       ws ? ws_accumulator_columns(d.m, d.n) : accumulator_columns(d.m, d.n, o.cta_group)});
   if (o.a_in_tensor_memory) {
     if (read_tensor_address(w, op, lane, op.slot(1), "matrix A", half, o.a) == Step::kFault)
       return Step::kFault;
@@ -343,8 +399,15 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
             Step::kFault) {
       return Step::kFault;
     }
-    o.read.push_back({kAllLaneGroups, o.scale_a.column, scale_a_columns(d.m, o.cta_group)});
-    o.read.push_back({kAllLaneGroups, o.scale_b.column, scale_b_columns(d.m, d.n, o.cta_group)});
+    for (const bool is_a : {true, false}) {
+      const uint32_t columns =
+          is_a ? scale_a_columns(d.m, o.cta_group) : scale_b_columns(d.m, d.n, o.cta_group);
+      const uint32_t groups = scale_groups(o, is_a ? d.scale_a_id : d.scale_b_id);
+      for (uint32_t group = 0; group < groups; ++group) {
+        const uint32_t first = (is_a ? o.scale_a : o.scale_b).column;
+        o.read.push_back({kAllLaneGroups, first + group * scale_group_columns(o, is_a), columns});
+      }
+    }
   }
 
   // Shared memory: each CTA of a pair holds half of the rows of A and half of the columns of B.
@@ -357,14 +420,18 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
   a.k = b.k = static_cast<uint32_t>(d.k);
   a.rows = static_cast<uint32_t>(rows_per_cta(o));
   b.rows = static_cast<uint32_t>(d.n / o.cta_group);
-  if (!o.a_in_tensor_memory && (read_descriptor(w, op, lane, op.slot(1), "the descriptor of A",
-                                                a.descriptor) == Step::kFault ||
-                                check_swizzle(w, op, lane, a, "matrix A") == Step::kFault)) {
+  b.first_row = column_shift;
+  if (!o.a_in_tensor_memory &&
+      (read_tcgen05_descriptor(w, op, lane, op.slot(1), "the descriptor of A", a.descriptor) ==
+           Step::kFault ||
+       check_swizzle(w, op, lane, a, "matrix A") == Step::kFault ||
+       check_row(w, op, lane, a, "matrix A") == Step::kFault)) {
     return Step::kFault;
   }
-  if (read_descriptor(w, op, lane, op.slot(2), "the descriptor of B", b.descriptor) ==
+  if (read_tcgen05_descriptor(w, op, lane, op.slot(2), "the descriptor of B", b.descriptor) ==
           Step::kFault ||
-      check_swizzle(w, op, lane, b, "matrix B") == Step::kFault) {
+      check_swizzle(w, op, lane, b, "matrix B") == Step::kFault ||
+      check_row(w, op, lane, b, "matrix B") == Step::kFault) {
     return Step::kFault;
   }
   for (Cta* cta : group_ctas(w.cta, m.cta_group)) {
@@ -427,96 +494,6 @@ Step exec_mma(Warp& w, const Op& op, LaneMask active) {
   return for_each_lane(active, [&](uint32_t lane) { return issue_mma(w, op, lane); });
 }
 
-// --- tcgen05.cp
-// -----------------------------------------------------------------------------------
-
-bool copy_shape(const ptx::Modifiers& m, TmemCopy& shape) {
-  switch (m.tmem_shape) {
-    case ptx::TmemShape::k128x256b: shape = TmemCopy::k128x256b; return true;
-    case ptx::TmemShape::k4x256b: shape = TmemCopy::k4x256b; return true;
-    case ptx::TmemShape::k128x128b: shape = TmemCopy::k128x128b; return true;
-    case ptx::TmemShape::k64x128b:
-      shape = m.warp_multicast == ptx::WarpMulticast::kWarpx2Lanes02And13
-                  ? TmemCopy::k64x128bPairs02
-                  : TmemCopy::k64x128bPairs01;
-      return true;
-    case ptx::TmemShape::k32x128b: shape = TmemCopy::k32x128b; return true;
-    default: return false;
-  }
-}
-
-Step issue_cp(Warp& w, const Op& op, uint32_t lane) {
-  TmemCopy shape = TmemCopy::k32x128b;
-  copy_shape(op.modifiers(), shape);
-  if (w.require_defined(op, op.slot(0), LaneMask{1} << lane, "the tensor memory address") ==
-      Step::kFault)
-    return Step::kFault;
-  const TensorAddress to = tensor_address(w.address(op.slot(0), lane));
-  MatrixDescriptor source;
-  if (read_descriptor(w, op, lane, op.slot(1), "the source descriptor", source) == Step::kFault)
-    return Step::kFault;
-  const uint32_t row_bytes = copy_row_bytes(shape);
-  const uint32_t last_lane = copy_lane(shape, copy_rows(shape) - 1, copy_replicas(shape) - 1);
-  if (to.lane + last_lane >= TensorMemory::kLanes) {
-    return w.fault(op, static_cast<int32_t>(lane), FaultKind::kTensorMemory,
-                   fmt::format("tcgen05.cp reaches lane {} of 128", to.lane + last_lane));
-  }
-  const TensorRegion region{kAllLaneGroups, to.column, row_bytes / 4};
-  std::vector<uint32_t> chunks;
-  for (uint32_t row = 0; row < copy_rows(shape); ++row) {
-    for (uint32_t chunk = 0; chunk < row_bytes / 16; ++chunk)
-      chunks.push_back(k_major_address(source, row, chunk));
-  }
-  const std::vector<Cta*> ctas = group_ctas(w.cta, op.modifiers().cta_group);
-  for (Cta* cta : ctas) {
-    if (check_region(w, op, *cta, region, "tcgen05.cp") == Step::kFault ||
-        check_region_settled(w, op, *cta, region, "tcgen05.cp") == Step::kFault ||
-        check_tensor_order(w, op, *cta, region, true, "tcgen05.cp") == Step::kFault) {
-      return Step::kFault;
-    }
-    for (const uint32_t at : chunks) {
-      if (check_async_source(w, op, lane, *cta, at, 16, "the source of tcgen05.cp") == Step::kFault)
-        return Step::kFault;
-    }
-  }
-  for (Cta* cta : ctas) {
-    for (const uint32_t at : chunks) cta->shared.shadow.begin_async_read(at, 16);
-    for_each_part(*cta, region, [&](TensorPart& p) {
-      ++p.async_writers;
-      p.written = w.view.now();
-      p.writer = static_cast<uint16_t>(cta->cluster.agents.tensor_pipe(w.cluster_warp));
-      p.writing_op = op.index;
-      p.writing_lane = static_cast<uint8_t>(lane);
-    });
-  }
-  submit_tensor_operation(w, op, lane, "tcgen05.cp", [=](Cluster&) {
-    for (Cta* cta : ctas) {
-      const uint32_t per_row = row_bytes / 16;
-      for (size_t i = 0; i < chunks.size(); ++i) {
-        const auto row = static_cast<uint32_t>(i) / per_row;
-        const uint32_t column = to.column + 4 * (static_cast<uint32_t>(i) % per_row);
-        for (uint32_t word = 0; word < 4; ++word) {
-          const auto value = cta->shared.load<uint32_t>(chunks[i] + 4 * word);
-          for (uint32_t replica = 0; replica < copy_replicas(shape); ++replica) {
-            const uint32_t cell =
-                TensorMemory::index(to.lane + copy_lane(shape, row, replica), column + word);
-            cta->tensor->cells[cell] = value;
-            cta->tensor->flags[cell] = TensorMemory::kWritten;
-          }
-        }
-        cta->shared.shadow.end_async_read(chunks[i], 16);
-      }
-      for_each_part(*cta, region, [](TensorPart& p) { --p.async_writers; });
-    }
-  });
-  return Step::kNext;
-}
-
-Step exec_cp(Warp& w, const Op& op, LaneMask active) {
-  if (use_cta_group(w, op, op.modifiers().cta_group) == Step::kFault) return Step::kFault;
-  return for_each_lane(active, [&](uint32_t lane) { return issue_cp(w, op, lane); });
-}
-
 Choice choose_mma(const ptx::Function&, const ptx::Instruction& instruction) {
   const ptx::Modifiers& m = instruction.modifiers;
   if (m.has(ptx::Flag::kSparse)) return Choice::refuse("sparse tcgen05.mma is not simulated");
@@ -530,19 +507,10 @@ Choice choose_mma(const ptx::Function&, const ptx::Instruction& instruction) {
   return {exec_mma, kOpMatrix | kOpAsync, 0, ""};
 }
 
-Choice choose_cp(const ptx::Function&, const ptx::Instruction& instruction) {
-  TmemCopy shape = TmemCopy::k32x128b;
-  if (!copy_shape(instruction.modifiers, shape))
-    return Choice::refuse("unknown shape of tcgen05.cp");
-  if (instruction.modifiers.types[0] != ptx::Type::kNone) {
-    return Choice::refuse("tcgen05.cp with decompression is not simulated");
-  }
-  return {exec_cp, kOpAsync, 0, ""};
-}
-
 constexpr OpcodeRow kRows[] = {
-    {ptx::Opcode::kTcgen05Mma, choose_mma},
-    {ptx::Opcode::kTcgen05Cp,  choose_cp },
+    {ptx::Opcode::kTcgen05Mma,   choose_mma       },
+    {ptx::Opcode::kTcgen05MmaWs, choose_mma       },
+    {ptx::Opcode::kTcgen05Cp,    choose_tcgen05_cp},
 };
 
 }  // namespace

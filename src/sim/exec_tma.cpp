@@ -252,16 +252,20 @@ Choice always(const ptx::Function&, const ptx::Instruction&) {
 }
 
 constexpr OpcodeRow kRows[] = {
-    {ptx::Opcode::kCpAsyncBulk,               choose_bulk                 },
-    {ptx::Opcode::kCpReduceAsyncBulk,         choose_reduce               },
-    {ptx::Opcode::kCpAsyncBulkPrefetch,       always<exec_prefetch>       },
-    {ptx::Opcode::kCpAsyncBulkTensor,         choose_tensor_copy          },
-    {ptx::Opcode::kCpReduceAsyncBulkTensor,   choose_tensor_reduce        },
-    {ptx::Opcode::kCpAsyncBulkPrefetchTensor, always<exec_tensor_prefetch>},
-    {ptx::Opcode::kTensormapReplace,          choose_map_edit             },
-    {ptx::Opcode::kTensormapCpFenceproxy,     choose_map_edit             },
-    {ptx::Opcode::kCpAsyncBulkCommitGroup,    always<exec_commit>         },
-    {ptx::Opcode::kCpAsyncBulkWaitGroup,      always<exec_wait_group>     },
+    {ptx::Opcode::kCpAsyncBulk,                     choose_bulk                 },
+    {ptx::Opcode::kCpReduceAsyncBulk,               choose_reduce               },
+    {ptx::Opcode::kCpAsyncBulkPrefetch,             always<exec_prefetch>       },
+    {ptx::Opcode::kCpAsyncBulkTensor,               choose_tensor_copy          },
+    {ptx::Opcode::kCpReduceAsyncBulkTensor,         choose_tensor_reduce        },
+    {ptx::Opcode::kCpAsyncBulkPrefetchTensor,       always<exec_tensor_prefetch>},
+    {ptx::Opcode::kTensormapReplace,                choose_map_edit             },
+    {ptx::Opcode::kTensormapCpFenceproxy,           choose_map_edit             },
+    {ptx::Opcode::kStAsync,                         choose_async_store          },
+    {ptx::Opcode::kRedAsync,                        choose_async_reduce         },
+    {ptx::Opcode::kClusterlaunchcontrolTryCancel,   choose_cluster_cancel       },
+    {ptx::Opcode::kClusterlaunchcontrolQueryCancel, choose_cluster_query        },
+    {ptx::Opcode::kCpAsyncBulkCommitGroup,          always<exec_commit>         },
+    {ptx::Opcode::kCpAsyncBulkWaitGroup,            always<exec_wait_group>     },
 };
 
 Step fault_access(Warp& w, const Op& op, uint32_t lane, AccessResult result, uint64_t address,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What exec_tma.cpp and exec_tma_tensor.cpp share: checks of a copy's two ends and the parts of its
-// completion. Not for other files.
+// What exec_tma.cpp, exec_tma_tensor.cpp and the files of their neighbours share: checks of a
+// copy's two ends and the parts of its completion. Not for other files.
 #pragma once
 
 #include "sim/async_state.h"
@@ -60,6 +60,12 @@ Choice choose_tensor_copy(const ptx::Function& function, const ptx::Instruction&
 Choice choose_tensor_reduce(const ptx::Function& function, const ptx::Instruction& instruction);
 // tensormap.replace and tensormap.cp_fenceproxy.
 Choice choose_map_edit(const ptx::Function& function, const ptx::Instruction& instruction);
+// st.async and red.async.
+Choice choose_async_store(const ptx::Function& function, const ptx::Instruction& instruction);
+Choice choose_async_reduce(const ptx::Function& function, const ptx::Instruction& instruction);
+// clusterlaunchcontrol.
+Choice choose_cluster_cancel(const ptx::Function& function, const ptx::Instruction& instruction);
+Choice choose_cluster_query(const ptx::Function& function, const ptx::Instruction& instruction);
 Step exec_tensor_prefetch(Warp& warp, const Op& op, LaneMask active);
 
 }  // namespace jitgemm::sim

@@ -16,6 +16,7 @@ namespace jitgemm::sim {
 namespace {
 
 constexpr uint32_t kSharedAlign = 128;  // of the shared-memory end (9.7.9.25.5.2)
+constexpr uint32_t kRowAlign = 16;      // of the global-memory end
 constexpr uint64_t kMapBytes = 128;
 constexpr uint64_t kMapAlign = 64;
 
@@ -40,7 +41,8 @@ Step read_map(Warp& w, const Op& op, uint32_t lane, const Operand& operand, Tens
     case TensorElement::kF32Ftz:
     case TensorElement::kTf32:
     case TensorElement::kTf32Ftz:
-      return map_fault(w, op, lane, "tensor maps whose element type converts are not simulated");
+      return w.fault(op, static_cast<int32_t>(lane), FaultKind::kUnsupportedDescriptor,
+                     "tensor maps whose element type converts are not simulated");
     default: return Step::kNext;
   }
 }
@@ -62,6 +64,14 @@ Step find_rows(Warp& w, const Op& op, uint32_t lane, const Operand& list, Tensor
     return map_fault(w, op, lane,
                      fmt::format("the instruction is {}-dimensional, its tensor map {}-dimensional",
                                  m.dim, map.rank));
+  }
+  // The PTX ISA does not say it, a GPU traps (CUDA_ERROR_ILLEGAL_INSTRUCTION on an H200).
+  const TensorUnit unit = unit_of(map.element);
+  if (int64_t{at[0]} * unit.global_bytes % (int64_t{kRowAlign} * unit.elements) != 0) {
+    return map_fault(w, op, lane,
+                     fmt::format("coordinate {} of dimension 0: rows of a box begin at multiples "
+                                 "of {} bytes",
+                                 at[0], kRowAlign));
   }
   if (m.tensor_mode != ptx::TensorMode::kTileGather4 &&
       m.tensor_mode != ptx::TensorMode::kTileScatter4) {

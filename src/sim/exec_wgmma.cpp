@@ -2,10 +2,11 @@
 // Warpgroup matrix instructions (PTX ISA 9.7.15). Each of the four warps computes its own 16 rows
 // of the 64, so a warp needs nothing of the others. An operation takes effect at the wait that
 // returns its registers; until then they are pending. wgmma.fence orders earlier register writes
-// (9.7.15.7.1).
+// (9.7.15.7.1). A may be sparse (9.7.15.6).
 #include "sim/exec.h"
 #include "sim/exec_matrix.h"
 #include "sim/models_fragments.h"
+#include "sim/models_sparse.h"
 
 #include <fmt/format.h>
 
@@ -40,6 +41,7 @@ struct Pending {
   MatrixOperand a, b;
   bool a_in_registers = false;
   std::vector<uint32_t> a_codes;  // from registers
+  std::vector<uint32_t> places;   // of sparse A: by row, of the elements stored
   std::vector<uint32_t> a_chunks, b_chunks;
 };
 
@@ -129,6 +131,16 @@ void complete(Pending& p) {
   std::vector<uint32_t> b_codes;
   std::vector<uint32_t> words(static_cast<size_t>(kRowsPerWarp) * static_cast<size_t>(problem.n));
   if (!p.a_in_registers) gather_codes(p.a, w.cta.shared.bytes, a_codes);
+  if (!p.places.empty()) {
+    const auto k = static_cast<size_t>(problem.k);
+    std::vector<uint32_t> stored(kRowsPerWarp * k);
+    stored.swap(a_codes);
+    for (size_t row = 0; row < kRowsPerWarp; ++row) {
+      expand_sparse_row(std::span(stored).subspan(row * k / 2, k / 2),
+                        std::span(p.places).subspan(row * k / 2, k / 2),
+                        std::span(a_codes).subspan(row * k, k));
+    }
+  }
   gather_codes(p.b, w.cta.shared.bytes, b_codes);
   const auto each = [&](auto f) {
     for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
@@ -164,27 +176,67 @@ void complete(Pending& p) {
   end_operand_read(w.cta, p.b_chunks);
 }
 
-void read_a_registers(Warp& w, const std::vector<Operand>& registers, NumberFormat format,
+void read_a_registers(Warp& w, const std::vector<Operand>& registers, NumberFormat format, int k,
                       Pending& p) {
   const int bits = format_bits(format);
   const int per_register = 32 / bits;
-  p.a_codes.assign(static_cast<size_t>(16 * p.problem.k), 0);
+  p.a_codes.assign(static_cast<size_t>(16 * k), 0);
   for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
     for (int r = 0; r < static_cast<int>(registers.size()); ++r) {
       const uint32_t word = w.lanes<uint32_t>(registers[static_cast<size_t>(r)])[lane];
       for (int i = 0; i < per_register; ++i) {
         const MatrixIndex at = a_fragment(16, bits, lane, r, i);
         const uint64_t mask = (uint64_t{1} << bits) - 1;
-        p.a_codes[static_cast<size_t>(at.row * p.problem.k + at.column)] =
+        p.a_codes[static_cast<size_t>(at.row * k + at.column)] =
             static_cast<uint32_t>(word >> (i * bits) & mask);
       }
     }
   }
 }
 
+// Slots metadata, selector: where the elements of A stand that are stored. Of a quad of lanes, of
+// 8-bit types lane q has row r + 8 * (q % 2) and the q / 2 th half of the chunks; of wider ones
+// lane 2 * selector + h has half h of both rows, 16 bits each (9.7.15.6.2, Figures 176, 178, 180,
+// 181).
+Step read_metadata(Warp& w, const Op& op, LaneMask active, Pending& p) {
+  const ptx::Modifiers& m = op.modifiers();
+  const int bits = format_bits(p.problem.a_format);
+  const auto selector = static_cast<uint32_t>(w.value(op.slot(4), 0));
+  if (selector > (bits == 8 ? 0u : 1u)) {
+    return w.fault(op, -1, FaultKind::kIllegalOperand,
+                   fmt::format("sparsity selector {}: {} legal", selector,
+                               bits == 8 ? "0 is" : "0 and 1 are"));
+  }
+  const Sparsity sparsity = bits == 32 ? Sparsity::kOneOfTwo : Sparsity::kTwoOfFour;
+  const uint32_t chunks = m.k / (bits == 32 ? 2u : 4u);
+  const LaneMask pair = bits == 8 ? kAllLanes : 0x33333333u << (2 * selector);
+  if (w.require_defined(op, op.slot(3), active & pair, "the sparsity metadata") == Step::kFault)
+    return Step::kFault;
+  for (uint32_t row = 0; row < kRowsPerWarp; ++row) {
+    std::vector<uint8_t> metadata;
+    for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
+      const uint32_t half = chunk / (chunks / 2), within = chunk % (chunks / 2);
+      const uint32_t in_quad = bits == 8 ? row / 8 + 2 * half : 2 * selector + half;
+      const uint32_t shift = 4 * within + (bits == 8 ? 0 : 16 * (row / 8));
+      const uint64_t word = w.value(op.slot(3), row % 8 * 4 + in_quad);
+      metadata.push_back(static_cast<uint8_t>(word >> shift & 15));
+    }
+    const std::vector<uint32_t> places = sparse_places(sparsity, metadata);
+    if (places.empty()) {
+      return w.fault(op, -1, FaultKind::kIllegalOperand,
+                     fmt::format("the sparsity metadata of row {} have an illegal index", row));
+    }
+    p.places.insert(p.places.end(), places.begin(), places.end());
+  }
+  return Step::kNext;
+}
+
 Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
   const ptx::Modifiers& m = op.modifiers();
   const Form form = decode(op.payload);
+  const bool sparse = m.has(ptx::Flag::kSparse);
+  const uint32_t after = sparse ? 2 : 0;  // slots of the metadata come before the others
+  const int stored_k = sparse ? m.k / 2 : m.k;
   auto pending = std::make_shared<Pending>();
   Pending& p = *pending;
   p.warp = &w;
@@ -199,20 +251,22 @@ Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
                    : m.types[0] == ptx::Type::kF32 ? MmaResult::kF32
                    : m.has(ptx::Flag::kSatfinite)  ? MmaResult::kS32Saturated
                                                    : MmaResult::kS32;
-  if (w.require_defined(op, op.slot(3), active, "scale-d") == Step::kFault) return Step::kFault;
-  const LaneMask read_d = w.predicate(op.slot(3));
+  const Operand& scale_d = op.slot(3 + after);
+  if (w.require_defined(op, scale_d, active, "scale-d") == Step::kFault) return Step::kFault;
+  const LaneMask read_d = w.predicate(scale_d);
   if (read_d != 0 && read_d != kAllLanes) {
     return w.fault(op, -1, FaultKind::kIllegalOperand,
                    "scale-d differs between the lanes of the warp");
   }
   problem.read_d = read_d != 0;
-  if (form.has_scales && (read_sign(w, op, 4, problem.negate_a) == Step::kFault ||
-                          read_sign(w, op, 5, problem.negate_b) == Step::kFault)) {
+  if (form.has_scales && (read_sign(w, op, 4 + after, problem.negate_a) == Step::kFault ||
+                          read_sign(w, op, 5 + after, problem.negate_b) == Step::kFault)) {
     return Step::kFault;
   }
   const auto transposed = [&](bool has, uint32_t slot) {
-    return has && (w.value(op.slot(slot), 0) & 1) != 0;
+    return has && (w.value(op.slot(slot + after), 0) & 1) != 0;
   };
+  if (sparse && read_metadata(w, op, active, p) == Step::kFault) return Step::kFault;
   p.b.format = problem.b_format;
   p.b.rows = m.n;
   p.b.k = m.k;
@@ -237,12 +291,12 @@ Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
       if (require_fenced(w, op, r, "A") == Step::kFault) return Step::kFault;
       if (w.require_defined(op, r, active, "a register of A") == Step::kFault) return Step::kFault;
     }
-    read_a_registers(w, a_registers, problem.a_format, p);
+    read_a_registers(w, a_registers, problem.a_format, stored_k, p);
   } else {
     p.a.format = problem.a_format;
     p.a.first_row = kRowsPerWarp * (w.index % 4);
     p.a.rows = kRowsPerWarp;
-    p.a.k = m.k;
+    p.a.k = static_cast<uint32_t>(stored_k);
     p.a.mn_major = transposed(form.transposes_a, 6);
     if (read_descriptor(w, op, op.slot(1), "the descriptor of A", p.a.descriptor, a_bits) ==
             Step::kFault ||
@@ -304,7 +358,6 @@ Step exec_wait(Warp& w, const Op& op, LaneMask) {
 
 Choice choose_mma(const ptx::Function& function, const ptx::Instruction& instruction) {
   const ptx::Modifiers& m = instruction.modifiers;
-  if (m.has(ptx::Flag::kSparse)) return Choice::refuse("sparse wgmma is not simulated");
   NumberFormat format = NumberFormat::kF16;
   if (!number_format(m.types[1], format) || !number_format(m.types[2], format)) {
     return Choice::refuse("this operand type of wgmma is not simulated");
@@ -317,7 +370,7 @@ Choice choose_mma(const ptx::Function& function, const ptx::Instruction& instruc
   Form form;
   const auto operands = function.operands_of(instruction);
   form.a_in_registers = operands[1].kind == ptx::OperandKind::kVector;
-  form.has_scales = operands.size() > 4;
+  form.has_scales = operands.size() > (m.has(ptx::Flag::kSparse) ? 6u : 4u);
   const bool sixteen = format_bits(format) == 16;
   form.transposes_a = sixteen && !form.a_in_registers;
   form.transposes_b = sixteen;

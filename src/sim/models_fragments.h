@@ -13,7 +13,7 @@ struct MatrixIndex {
   int column = 0;
 };
 
-// Element i of register r of A (m x k), `rows` 8 or 16 a warp; column is k. bits: 8, 16, 32 or 64.
+// Element i of register r of A (m x k), `rows` 8 or 16 a warp; column is k. bits: 4, 8, 16, 32, 64.
 constexpr MatrixIndex a_fragment(int rows, int bits, int lane, int r, int i) {
   const int per_register = bits >= 32 ? 1 : 32 / bits;
   const int row_groups = rows / 8;

@@ -95,11 +95,30 @@ std::string shape_error(Tcgen05Kind kind, int m, int n, int cta_group) {
   return "";
 }
 
-// Dense K = 96 of the 4-bit kinds, sm_103a only.
-constexpr const char* kLongK = "bit 31 (K = 96, of sm_103a) is not simulated";
+// The same for .ws.
+std::string shape_error_ws(Tcgen05Kind kind, int m, int n) {
+  if (is_block_scaled(kind)) return fmt::format("kind::{} has no .ws", tcgen05_kind_name(kind));
+  if (m != 32 && m != 64 && m != 128)
+    return fmt::format("M = {} is not legal with .ws: 32, 64 and 128 are", m);
+  if (n != 64 && n != 128 && n != 256)
+    return fmt::format("N = {} is not legal with .ws: 64, 128 and 256 are", n);
+  return "";
+}
+
+// Legal scale factor ids. A factor of mxf8f6f4 is any byte of the word, a pair of K = 64 a half
+// word, a group of four the word; the three of K = 96 begin at any byte and the six at a half word,
+// both running on into the next group of columns (9.7.16.10.7.2).
+bool scale_id_legal(uint32_t id, int scales_per_row) {
+  switch (scales_per_row) {
+    case 2:
+    case 6: return id % 2 == 0;
+    case 4: return id == 0;
+    default: return true;
+  }
+}
 
 std::string check(Tcgen05Kind kind, uint32_t bits, int cta_group, int scales_per_row,
-                  InstructionDescriptor& d) {
+                  bool weight_stationary, InstructionDescriptor& d) {
   const bool scaled = is_block_scaled(kind);
   if (field(bits, 2, 1) != 0) return "bit 2 (sparse A) is set for a dense instruction";
   if (field(bits, 0, 2) != 0)
@@ -123,13 +142,15 @@ std::string check(Tcgen05Kind kind, uint32_t bits, int cta_group, int scales_per
         (kind != Tcgen05Kind::kMxf4nvf4 || scales_per_row != 4)) {
       return "bit 23 (scale type) = 0 (UE4M3) is legal for kind::mxf4nvf4 with scale_vec::4X only";
     }
-    // A 2X scale pair starts at a half word, a 4X group at the word (9.7.16.10.7.2).
+    const bool long_k = field(bits, 31, 1) != 0;
+    if (long_k && !is_packed_fp4(kind)) return "bit 31 (K = 96) is legal for the 4-bit kinds only";
+    d.scales_per_row = long_k ? scales_per_row / 2 * 3 : scales_per_row;
     for (const uint32_t id : {d.scale_a_id, d.scale_b_id}) {
-      if (static_cast<int>(id) % scales_per_row != 0) {
-        return fmt::format("scale factor id {} is not a multiple of {}", id, scales_per_row);
+      if (!scale_id_legal(id, d.scales_per_row)) {
+        return fmt::format("scale factor id {} is not legal with {} factors a row", id,
+                           d.scales_per_row);
       }
     }
-    if (field(bits, 31, 1) != 0) return kLongK;
   } else {
     const auto result = result_type(kind, field(bits, 4, 2), saturate);
     if (!result) {
@@ -141,7 +162,10 @@ std::string check(Tcgen05Kind kind, uint32_t bits, int cta_group, int scales_per
       return "D in f16 needs A and B in f16";
     }
     if (field(bits, 23, 1) != 0) return "bit 23 is reserved and must be 0";
-    if (field(bits, 30, 2) != 0) return "bits 30-31 (maximum shift) are legal with .ws only";
+    if (field(bits, 30, 2) != 0 && !weight_stationary)
+      return "bits 30-31 (maximum shift) are legal with .ws only";
+    constexpr uint32_t kShifts[] = {0, 8, 16, 32};
+    d.max_shift = kShifts[field(bits, 30, 2)];
   }
   d.negate_a = field(bits, 13, 1) != 0;
   d.negate_b = field(bits, 14, 1) != 0;
@@ -159,8 +183,13 @@ std::string check(Tcgen05Kind kind, uint32_t bits, int cta_group, int scales_per
   }
   d.n = static_cast<int>(field(bits, 17, 6)) * 8;
   d.m = static_cast<int>(field(bits, 24, 5)) * 16;
-  d.k = instruction_k(kind);
-  std::string error = shape_error(kind, d.m, d.n, cta_group);
+  const bool long_k = is_packed_fp4(kind) && field(bits, 31, 1) != 0;
+  d.k = long_k ? 96 : instruction_k(kind);
+  std::string error =
+      weight_stationary ? shape_error_ws(kind, d.m, d.n) : shape_error(kind, d.m, d.n, cta_group);
+  if (error.empty() && long_k && d.m != 128 * cta_group) {
+    error = fmt::format("M = {} is not legal with K = 96 and cta_group::{}", d.m, cta_group);
+  }
   if (error.empty() && d.b_mn_major && format_bits(d.b_format) == 8 &&
       d.n % (16 * cta_group) != 0) {
     error =
@@ -193,10 +222,9 @@ bool is_packed_fp4(Tcgen05Kind kind) {
 }
 
 DecodedInstruction decode_instruction(Tcgen05Kind kind, uint32_t bits, int cta_group,
-                                      int scales_per_row) {
+                                      int scales_per_row, bool weight_stationary) {
   DecodedInstruction out;
-  out.error = check(kind, bits, cta_group, scales_per_row, out.descriptor);
-  out.unsupported = is_packed_fp4(kind) && out.error == kLongK;
+  out.error = check(kind, bits, cta_group, scales_per_row, weight_stationary, out.descriptor);
   if (!out.error.empty()) out.error = "instruction descriptor: " + out.error;
   return out;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 32-bit instruction descriptor of tcgen05.mma (PTX ISA 9.7.16.4.2) for every dense kind:
-// decoding and legality of types, shapes (9.7.16.2.1), transposes and negations (9.7.16.10.1). Pure
-// functions.
+// The 32-bit instruction descriptor of tcgen05.mma (PTX ISA 9.7.16.4.2) for every dense kind, with
+// .ws too: decoding and legality of types, shapes (9.7.16.2.1), transposes and negations
+// (9.7.16.10.1). Pure functions.
 #pragma once
 
 #include "sim/models_mma.h"
@@ -32,17 +32,19 @@ struct InstructionDescriptor {
   NumberFormat scale_format = NumberFormat::kUe8m0;
   uint32_t scale_a_id = 0;
   uint32_t scale_b_id = 0;
+  int scales_per_row = 0;  // of the block-scaled kinds, else 0
+  uint32_t max_shift = 0;  // of .ws: of the columns of B
 };
 
 struct DecodedInstruction {
   InstructionDescriptor descriptor;
-  std::string error;         // the illegal field and why; empty: legal
-  bool unsupported = false;  // with an error: legal on some part, but not simulated
+  std::string error;  // the illegal field and why; empty: legal
 };
 
-// cta_group is 1 or 2. scales_per_row: 1, 2 or 4 (scale_vec::1X, 2X, 4X) of the block-scaled kinds,
-// else 0.
+// cta_group is 1 or 2. scales_per_row: what the mnemonic says, 1, 2 or 4 (scale_vec::1X, 2X, 4X, or
+// the block sizes that stand for them), of the block-scaled kinds, else 0; with K = 96 the row has
+// 3 or 6 (9.7.16.10.7.1). That K is legal for sm_103a alone, which the caller judges.
 DecodedInstruction decode_instruction(Tcgen05Kind kind, uint32_t bits, int cta_group,
-                                      int scales_per_row);
+                                      int scales_per_row, bool weight_stationary = false);
 
 }  // namespace jitgemm::sim

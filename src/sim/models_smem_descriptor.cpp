@@ -57,10 +57,6 @@ DecodedDescriptor decode_tcgen05_descriptor(uint64_t bits) {
     out.error = fmt::format("bits 46-48 of the matrix descriptor must be 0b001, found {}",
                             field(bits, 46, 3));
   }
-  if (field(bits, 52, 1) != 0 && out.error.empty()) {
-    out.error =
-        "bit 52 of the matrix descriptor (absolute leading-dimension address) is not supported";
-  }
   switch (field(bits, 61, 3)) {
     case 0: out.descriptor.swizzle = SwizzleMode::kNone; break;
     case 1: out.descriptor.swizzle = SwizzleMode::k128BAtom32B; break;
@@ -74,13 +70,23 @@ DecodedDescriptor decode_tcgen05_descriptor(uint64_t bits) {
             field(bits, 61, 3));
       }
   }
+  out.descriptor.leading_is_absolute = field(bits, 52, 1) != 0;
+  if (out.descriptor.leading_is_absolute && out.error.empty() &&
+      (out.descriptor.swizzle != SwizzleMode::k128B || out.descriptor.base_offset != 0)) {
+    out.error =
+        "bit 52 of the matrix descriptor (absolute leading-dimension address) needs the swizzle "
+        "of 128 bytes and base offset 0";
+  }
   return out;
 }
 
 uint32_t k_major_address(const MatrixDescriptor& d, uint32_t row, uint32_t chunk) {
   const uint32_t width = swizzle_width(d.swizzle);
   const uint32_t step = d.swizzle == SwizzleMode::kNone ? d.leading : 16;
-  const uint32_t linear = d.start + (row % 8) * width + (row / 8) * d.stride + chunk * step;
+  uint32_t first = d.start + chunk * step;
+  if (d.leading_is_absolute && d.start % width + chunk * step >= width)
+    first = d.leading + d.start % width + chunk * step - width;
+  const uint32_t linear = first + (row % 8) * width + (row / 8) * d.stride;
   return static_cast<uint32_t>(swizzle_address(d.swizzle, linear, d.base_offset));
 }
 

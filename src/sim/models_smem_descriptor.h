@@ -26,6 +26,9 @@ struct MatrixDescriptor {
   uint32_t leading = 0;  // bytes
   uint32_t stride = 0;   // bytes
   uint32_t base_offset = 0;
+  // `leading` is no stride but the address of the 128-byte rows in which rows go on that reach the
+  // end of theirs (tcgen05 on sm_103a, 9.7.16.3.1.2).
+  bool leading_is_absolute = false;
   SwizzleMode swizzle = SwizzleMode::kNone;
 };
 

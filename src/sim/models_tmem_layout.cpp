@@ -119,6 +119,23 @@ uint32_t a_replicas(int m, int cta_group) {
   return is_two_by_two(m, cta_group) ? 2 : 1;
 }
 
+TmemCell ws_accumulator_cell(int m, int n, uint32_t row, uint32_t column) {
+  const uint32_t columns = ws_accumulator_columns(m, n);
+  return {row + static_cast<uint32_t>(m) * (column / columns), column % columns};
+}
+
+uint32_t ws_accumulator_columns(int m, int n) {
+  return static_cast<uint32_t>(n * m / 128);
+}
+
+TmemCell ws_a_cell(int m, uint32_t row, uint32_t replica) {
+  return {row + static_cast<uint32_t>(m) * replica, 0};
+}
+
+uint32_t ws_a_replicas(int m) {
+  return static_cast<uint32_t>(128 / m);
+}
+
 TmemPlace scale_a_place(int m, int cta_group, uint32_t row, uint32_t replica) {
   const uint32_t per_cta = rows_per_cta(m, cta_group);
   const uint32_t local = row % per_cta;
@@ -147,6 +164,17 @@ TmemPlace scale_b_place(int m, int n, int cta_group, uint32_t column, uint32_t r
 
 uint32_t scale_b_replicas(int m, int cta_group) {
   return is_two_by_two(m, cta_group) ? 2 : 4;
+}
+
+uint32_t scale_a_group_columns() {
+  return 4;
+}
+
+// A group holds the factors of 128 or 256 columns of B, half as many for either half of the lanes
+// (9.7.16.10.7.3.4 and .5: one picture for N <= 128, one for N > 128).
+uint32_t scale_b_group_columns(int m, int n, int cta_group) {
+  const uint32_t group = n > 128 ? 8 : 4;
+  return is_two_by_two(m, cta_group) ? group / 2 : group;
 }
 
 uint32_t scale_a_columns(int m, int cta_group) {

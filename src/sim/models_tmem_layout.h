@@ -57,12 +57,22 @@ uint32_t accumulator_columns(int m, int n, int cta_group);
 TmemPlace a_place(int m, int cta_group, uint32_t row, uint32_t replica);
 uint32_t a_replicas(int m, int cta_group);
 
+// The same for .ws: layouts D, E and G spread the columns over 128 / M groups of M lanes, and every
+// group has A.
+TmemCell ws_accumulator_cell(int m, int n, uint32_t row, uint32_t column);
+uint32_t ws_accumulator_columns(int m, int n);
+TmemCell ws_a_cell(int m, uint32_t row, uint32_t replica);
+uint32_t ws_a_replicas(int m);
+
 // The word that holds the scale factors of a row of A (column of B), in one of its replicas; the
 // byte is chosen by the scale factor id. scale_places(...) replicas exist and must agree.
 TmemPlace scale_a_place(int m, int cta_group, uint32_t row, uint32_t replica);
 uint32_t scale_a_replicas();
 TmemPlace scale_b_place(int m, int n, int cta_group, uint32_t column, uint32_t replica);
 uint32_t scale_b_replicas(int m, int cta_group);
+// Columns from a word to the one with the row's next four factors, which K = 96 may need.
+uint32_t scale_a_group_columns();
+uint32_t scale_b_group_columns(int m, int n, int cta_group);
 uint32_t scale_a_columns(int m, int cta_group);
 uint32_t scale_b_columns(int m, int n, int cta_group);
 

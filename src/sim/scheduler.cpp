@@ -360,7 +360,7 @@ void run_worker(GridState& grid, Queue& queue) {
 
 }  // namespace
 
-GridResult run_grid(GridState& grid) {
+GridResult run_grid(ScheduledGrid& grid) {
   const Launch& l = grid.launch;
   grid.deadline =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(grid.options.time_limit_ms);
@@ -382,6 +382,11 @@ GridResult run_grid(GridState& grid) {
       std::swap(queue.order[i - 1], queue.order[(state >> 33) % i]);
     }
   }
+  grid.claim_cluster = [&]() -> std::optional<std::array<uint32_t, 3>> {
+    const size_t i = queue.next.fetch_add(1);
+    if (i >= queue.clusters) return std::nullopt;
+    return first_cta(grid, queue.cluster_number(i));
+  };
   const uint64_t wanted = grid.options.trace ? 1 : grid.options.threads;
   const uint64_t threads = std::clamp<uint64_t>(wanted, 1, clusters);
   std::vector<std::thread> helpers;

@@ -6,7 +6,10 @@
 
 #include "sim/machine_state.h"
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
 namespace jitgemm::sim {
@@ -19,6 +22,13 @@ struct GridResult {
   Statistics statistics;
 };
 
-GridResult run_grid(GridState& grid);
+// Every grid that runs is one of these.
+struct ScheduledGrid : GridState {
+  // Takes the next cluster that has not started, which then never does: its first CTA's
+  // coordinates. Nothing when all have started.
+  std::function<std::optional<std::array<uint32_t, 3>>()> claim_cluster;
+};
+
+GridResult run_grid(ScheduledGrid& grid);
 
 }  // namespace jitgemm::sim

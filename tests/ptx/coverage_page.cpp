@@ -68,8 +68,9 @@ Result<std::set<size_t>> forms_of(const Case& c, bool whole) {
 struct FormCases {
   std::map<std::string, size_t> by_file;  // how many cases
   size_t cases = 0, confirmed = 0, refused = 0, unknown = 0;
-  std::string trouble;  // the first case that differs
-  std::string failure;  // the first case that could not be run to its end
+  std::string trouble;   // the first case that differs
+  std::string failure;   // the first case that could not be run to its end
+  std::string distance;  // where the expected words are not those of the GPU: how far
 };
 
 std::string escaped(std::string_view text) {
@@ -86,9 +87,10 @@ std::string status_of(const ptx::FormRow& row, const FormCases& form) {
   if (form.cases == 0) return "no case";
   if (!form.trouble.empty()) return "**" + form.trouble + "**";
   if (form.confirmed > 0) {
+    const std::string distance = form.distance.empty() ? "" : ": " + form.distance;
     return form.confirmed == form.cases
-               ? "confirmed"
-               : fmt::format("confirmed by {} of {}", form.confirmed, form.cases);
+               ? "confirmed" + distance
+               : fmt::format("confirmed by {} of {}{}", form.confirmed, form.cases, distance);
   }
   return form.refused == form.cases ? "not on sm_90a" : "not run on a GPU yet";
 }
@@ -128,6 +130,7 @@ Result<std::string> coverage_page(const std::vector<Case>& cases, const Confirma
         sources.insert(fmt::format("{}, {}, commit {}, {}", r.gpu, r.driver, r.commit, r.date));
         if (r.result == "confirmed") {
           ++form.confirmed;
+          if (form.distance.empty()) form.distance = r.message;
         } else if (refused_by_compiler(r)) {
           ++form.refused;
         } else if (std::string& trouble = r.result == "differs" ? form.trouble : form.failure;
@@ -168,7 +171,10 @@ Result<std::string> coverage_page(const std::vector<Case>& cases, const Confirma
       "it left was\n"
       "equal to the simulator's and to what the case expects (`tests/ptx/confirmations.json`, "
       "written by\n"
-      "`tools/gpu_check` alone). A record whose case or PTX has changed since counts for nothing. "
+      "`tools/gpu_check` alone). Where the ISA bounds the error of an approximation only, the "
+      "GPU's distance from the\n"
+      "expected value is shown, in units of the bound. A record whose case or PTX has changed "
+      "since counts for nothing. "
       "*Not on sm_90a*\n"
       "means that the driver's compiler refuses every case of the form for an H200. A case that "
       "fails is shown where no\n"

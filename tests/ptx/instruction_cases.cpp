@@ -6,9 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -93,6 +96,8 @@ std::vector<Case> read_file(const std::filesystem::path& path) {
       words >> current.shared;
     } else if (first == "map") {
       current.map = rest;
+    } else if (first == "within") {
+      words >> current.within;
     } else if (first == "global") {
       current.globals += rest + "\n";
     } else if (first == "in") {
@@ -336,14 +341,33 @@ Result<sim::Report> run_on_simulator(const Case& c, const sim::Program& program,
 }
 
 std::string comparable_bytes(const Case& c, const CaseBytes& bytes) {
-  std::string text(reinterpret_cast<const char*>(bytes.out.data()), bytes.out.size());
+  std::string text;
+  if (c.within == 0) text.assign(reinterpret_cast<const char*>(bytes.out.data()), bytes.out.size());
   if (c.body.find("tensormap.") == std::string::npos) {
     text.append(reinterpret_cast<const char*>(bytes.memory.data()), bytes.memory.size());
   }
   return text;
 }
 
+double greatest_distance(const Case& c, const CaseRun& run, const CaseBytes& found) {
+  double greatest = 0;
+  for (const auto& [name, values] : run.out) {
+    if (name[0] != 'o') continue;
+    for (size_t t = 0; t < size_t{c.threads} * c.ctas; ++t) {
+      uint32_t v = 0;
+      std::memcpy(&v, found.out.data() + t * kThreadBytes + offset_of(kOutputs, name), 4);
+      const auto expected = static_cast<uint32_t>(value_for(values, t));
+      if (v == expected) continue;  // infinities and NaN are compared as bits
+      const double e = std::bit_cast<float>(expected);
+      const double away = std::abs(std::bit_cast<float>(v) - e) / std::max(1.0, std::abs(e));
+      greatest = away >= 0 ? std::max(greatest, away) : std::numeric_limits<double>::infinity();
+    }
+  }
+  return greatest;
+}
+
 std::string difference(const Case& c, const CaseRun& run, const CaseBytes& found) {
+  if (c.within != 0 && greatest_distance(c, run, found) <= std::ldexp(1.0, -c.within)) return "";
   const size_t threads = size_t{c.threads} * c.ctas;
   for (const auto& [name, values] : run.out) {
     for (size_t t = 0; t < threads; ++t) {

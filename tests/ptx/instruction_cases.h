@@ -38,6 +38,9 @@ struct Case {
   uint32_t threads = 1, ctas = 1, cluster = 1, shared = 0;
   std::string map;  // words that describe a tensor map over the memory
   std::vector<CaseRun> runs;
+  // An o register holds an f32 that may be 2^-within * max(1, |expected|) away; 0: bits are
+  // compared.
+  int within = 0;
 
   std::string place() const;  // file:line
 };
@@ -69,10 +72,13 @@ Result<sim::Report> run_on_simulator(const Case& c, const sim::Program& program,
                                      const sim::Options& options, CaseBytes& bytes);
 
 // The bytes that two machines must agree on: all but memory in which a kernel has edited a tensor
-// map, whose format is each machine's own.
+// map, whose format is each machine's own, and what the threads leave where a case allows a
+// distance.
 std::string comparable_bytes(const Case& c, const CaseBytes& bytes);
 
 // "" if the bytes are what the case expects, else the first difference.
 std::string difference(const Case& c, const CaseRun& run, const CaseBytes& found);
+// Of a case with `within`: the greatest distance of an f32, over max(1, |expected|).
+double greatest_distance(const Case& c, const CaseRun& run, const CaseBytes& found);
 
 }  // namespace jitgemm::ptx_cases

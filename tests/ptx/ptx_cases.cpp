@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -61,6 +62,7 @@ Confirmation judge(const Case& c, GpuCases& gpu) {
   sim::Options options;
   options.numerics = sim::Numerics::kHopper;
   Sha256 output;
+  double distance = 0;
   for (size_t i = 0; i < c.runs.size(); ++i) {
     const CaseBytes& found = outcome.left[i];
     if (std::string text = difference(c, c.runs[i], found); !text.empty()) {
@@ -77,8 +79,12 @@ Confirmation judge(const Case& c, GpuCases& gpu) {
       return record;
     }
     output.update(comparable_bytes(c, found));
+    distance = std::max(distance, greatest_distance(c, c.runs[i], found));
   }
   record.result = "confirmed";
+  if (c.within != 0)
+    record.message =
+        fmt::format("at most {:.1f} * 2^-{} away", std::ldexp(distance, c.within), c.within);
   record.output = to_hex(output.finish());
   return record;
 }

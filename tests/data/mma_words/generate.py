@@ -134,6 +134,19 @@ def main(directory):
             op = nv.TCGen05MMABlockScale("Blackwell", name)
             for style in STYLES:
                 print(scaled_case(op.kind, op, s_name, style), file=file)
+    # mma.sync of sm_120. Written last: the words of the other files do not depend on it.
+    kinds = [f"m16n8k32.kind::f8f6f4.{d}.{a}.{b}.{d}" for d, a, b in
+             (("f32", "e4m3", "e5m2"), ("f32", "e2m3", "e3m2"), ("f32", "e2m1", "e4m3"), ("f16", "e4m3", "e4m3"))]
+    block = [(name.replace("m128", "m16").replace(".ue", ".f32.ue"), s_name) for name, s_name in scaled]
+    with open(out / "mma_sync.txt", "w") as file:
+        for name in kinds:
+            op = nv.MMA("RTX Blackwell", name)
+            for style in STYLES:
+                print(plain_case(op.kind, op, style), file=file)
+        for name, s_name in block:
+            op = nv.MMABlockScale("RTX Blackwell", name)
+            for style in STYLES:
+                print(scaled_case(op.kind, op, s_name, style), file=file)
 
 
 main(sys.argv[1])

@@ -4,6 +4,7 @@
 registers alone. Expected values come from Python's integers and fractions, by the definitions of the
 PTX ISA, and from nothing of the simulator. Run it in this folder; the result is committed."""
 from fractions import Fraction as F
+import math
 import random
 import struct
 
@@ -493,7 +494,22 @@ points("rsqrt.approx.f64", "f64", [(4, F(1, 2)), (F(1, 16), 4)])
 points("rsqrt.approx.ftz.f64", "f64", [(4, F(1, 2)), (F(1, 16), 4)])
 points("sin.approx.f32", "f32", [(0, 0)])
 points("cos.approx.f32", "f32", [(0, 1)])
-points("lg2.approx.f32", "f32", [(8, 3), (F(1, 4), -2)])
+
+def near(op, within, function, arguments):
+    """An approximation whose error the ISA bounds: 2^-within, relative where the result exceeds 1."""
+    bits = lambda v: struct.unpack("<I", struct.pack("<f", v))[0]
+    inputs = [struct.unpack("<f", struct.pack("<f", a))[0] for a in arguments]
+    out.append(f"within {within}")
+    case(f"{op}.approx.f32 o0, a0;", [{"a0": bits(a)} for a in inputs], [{"o0": bits(function(a))} for a in inputs])
+
+
+near("lg2", 22, math.log2, [8, 0.25, 3, 0.7, 1.1, 1e-30, 1e30, 12345.678])
+near("rcp", 23, lambda a: 1 / a, [0.3, 0.7, 1e-30, 0.000123, 0.9])
+near("rsqrt", 22, lambda a: a ** -0.5, [0.3, 0.7, 1e-30, 0.000123, 0.9])
+near("sin", 20, math.sin, [0.5, 1, 2, 3, -0.7, -3.1])
+near("cos", 20, math.cos, [0.5, 1, 2, 3, -0.7, -3.1])
+near("ex2", 22, lambda a: 2 ** a, [0.3, 0.7, 10.1, 100.4, 1.5])
+near("tanh", 11, math.tanh, [0.1, 0.5, 1, 2, -3, 20])
 points("ex2.approx.f32", "f32", [(3, 8), (-2, F(1, 4))])
 points("ex2.approx.f16", "f16", [(3, 8), (-2, F(1, 4))])
 points("ex2.approx.ftz.bf16", "bf16", [(3, 8), (-2, F(1, 4))])
@@ -667,6 +683,44 @@ case("cvt.rn.bf16x2.ue8m0x2 o0, h0;", [{"h0": 130 << 8 | 126}],
 case("cvt.pack.sat.s16.s32 o0, a0, a1;", [{"a0": 70000, "a1": mask(-5, 32)}], [{"o0": 0x7FFF << 16 | 0xFFFB}])
 case("cvt.pack.sat.u8.s32.b32 o0, a0, a1, a2;", [{"a0": 300, "a1": 7, "a2": 0xABCD1234}],
      [{"o0": mask(0xABCD1234 << 16, 32) | 255 << 8 | 7}])
+
+# Stochastic rounding: the part of a unit that is dropped, in 2 ** -bits, plus the random bits; a carry
+# takes the next value away from zero. Exponent bits, mantissa bits, random bits, width of a code.
+SMALL = {"f16": (5, 10, 13, 16), "bf16": (8, 7, 16, 16), "e4m3": (4, 3, 16, 8), "e5m2": (5, 2, 16, 8),
+         "e2m3": (2, 3, 16, 8), "e3m2": (3, 2, 16, 8), "e2m1": (2, 1, 8, 4)}
+LARGEST = {"e4m3": 0x7E, "e5m2": 0x7B, "e2m3": 0x1F, "e3m2": 0x1F, "e2m1": 7}  # codes
+
+
+def stochastic(v, fmt, rbits):
+    exponents, mantissa, bits, width = SMALL[fmt]
+    bias = 2 ** (exponents - 1) - 1
+    a, e = abs(v), 1 - bias
+    while a >= F(2) ** (e + 1):
+        e += 1
+    units = a / F(2) ** (e - mantissa)
+    kept = math.floor(units)
+    kept += math.floor((units - kept) * 2 ** bits) + rbits >= 2 ** bits
+    code = kept + ((e - 1 + bias) << mantissa)
+    return (v < 0) << (exponents + mantissa) | min(code, LARGEST.get(fmt, code))
+
+
+def rs_inputs(values, rbits):
+    return {**{f"a{i}": encode(v, "f32") for i, v in enumerate(values)}, "a4": rbits}
+
+
+for fmt in ("f16", "bf16"):
+    runs = [((F(123456789, 1 << 26), F(-98765431, 1 << 27)), r) for r in (0, 0x1FFF1FFF, 0x0FFF1234, 0x12340800)]
+    m = (1 << SMALL[fmt][2]) - 1
+    case(f"cvt.rs.{fmt}x2.f32 o0, a0, a1, a4;", [rs_inputs(v, r) for v, r in runs],
+         [{"o0": stochastic(a, fmt, r >> 16 & m) << 16 | stochastic(b, fmt, r & m)} for (a, b), r in runs])
+for fmt in ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1"):
+    values = (F(1234567, 1 << 20), F(-3456789, 1 << 21), F(123457, 1 << 20), F(-9876543, 1 << 21))
+    runs = [(v, r) for v in (values, (F(100000), F(-5, 64), F(11, 4), F(5, 4))) for r in (0, 0xFFFFFFFF, 0x7FFF8123, 0x12A8C4F0)]
+    width = SMALL[fmt][3]
+    share = lambda r, i: r >> (16, 16, 0, 0)[i] & 0xFFFF if width == 8 else r >> (24, 8, 16, 0)[i] & 0xFF
+    d = "o0" if width == 8 else "k0"
+    case(f"cvt.rs.satfinite.{fmt}x4.f32 {d}, {{a0, a1, a2, a3}}, a4;", [rs_inputs(v, r) for v, r in runs],
+         [{d: sum(stochastic(x, fmt, share(r, i)) << (width * (3 - i)) for i, x in enumerate(v))} for v, r in runs])
 with open("scalar.case", "w") as file:
     file.write("\n".join(out))
 print(sum(1 for line in out if line.startswith("in ")), "runs")

@@ -61,6 +61,38 @@ emit("out o0: " + " ".join(f"{pair(element, l):x}" for l in range(32)),
      "out o3: " + " ".join(f"{turned(l % 8, 0) | turned(l % 8, 1) << 16:x}" for l in range(32)), "")
 
 
+# Bytes: row r of memory holds 16 * r + c in column c, modulo 256.
+byte = lambda r, c: (16 * r + c) & 0xFF
+word = lambda values: sum((v & 0xFF) << (8 * i) for i, v in enumerate(values))
+ROWS = ["threads 32", "shared 1024", "shl.b32 t0, tid, 4;", "add.u32 t1, S, t0;", "shl.b32 t2, tid, 4;", "and.b32 t2, t2, 255;",
+        "mul.lo.u32 t2, t2, 0x01010101;", "add.u32 t3, t2, 0x03020100;", "add.u32 t4, t2, 0x07060504;",
+        "add.u32 t5, t2, 0x0b0a0908;", "add.u32 t6, t2, 0x0f0e0d0c;"]
+emit(*ROWS, "st.shared.v4.b32 [t1], {t3, t4, t5, t6};", "bar.warp.sync -1;",
+     "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 {o0, o1, o2, o3}, [t1];")
+for r in range(4):
+    emit(f"out o{r}: " + " ".join(f"{word([byte(16 * (r // 2) + 4 * (l % 4) + i, l // 4 + 8 * (r % 2)) for i in range(4)]):x}"
+                                  for l in range(32)))
+emit("")
+# Four bits and six, from the low bits of the bytes of each row on.
+for name, bits in [("b4x16_p64", 4), ("b6x16_p32", 6)]:
+    field = lambda r, c: sum(byte(r, i) << (8 * i) for i in range(16)) >> (bits * c) & ((1 << bits) - 1)
+    emit(*ROWS, "st.shared.v4.b32 [t1], {t3, t4, t5, t6};", "bar.warp.sync -1;",
+         f"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.{name} {{o0, o1}}, [t1];",
+         f"ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.{name} {{o2}}, [t1];")
+    for r in range(2):
+        emit(f"out o{r}: " + " ".join(f"{word([field(4 * (l % 4) + i, l // 4 + 8 * r) for i in range(4)]):x}" for l in range(32)))
+    emit("out o2: " + " ".join(f"{word([field(l // 4, 4 * (l % 4) + i) for i in range(4)]):x}" for l in range(32)), "")
+# A lane's register is of an accumulator: byte b is row l // 4 + 8 * (b // 2), column 2 * (l % 4) + b % 2.
+emit("threads 32", "shared 1024", "and.b32 t0, tid, 7;", "shl.b32 t0, t0, 4;", "add.u32 t1, S, t0;",
+     "mul.lo.u32 t2, tid, 0x01010101;", "or.b32 t2, t2, 0x60402000;",
+     "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [t1], {t2};", "bar.warp.sync -1;", "ld.shared.v4.b32 {o0, o1, o2, o3}, [t1];")
+held = lambda l, b: l | b << 5
+for r in range(4):
+    emit(f"out o{r}: " + " ".join(
+        f"{word([held((4 * r + i) % 8 * 4 + l % 8 // 2, l % 2 + 2 * ((4 * r + i) // 8)) for i in range(4)]):x}" for l in range(32)))
+emit("")
+
+
 def mma(shape, d, a, b, na, nb, nd, k):
     emit("threads 32")
     for first, count, register in [(0, na, "a0"), (20, nb, "a1"), (40, nd, "a2")]:
@@ -81,6 +113,87 @@ mma("m16n8k32", "f32", "e4m3", "e5m2", 4, 2, 4, 32)
 emit("threads 32", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {O0, O1}, {A0}, {A1}, {A2, A2};",
      "in A0=3ff0000000000000 A1=4000000000000000 A2=3ff0000000000000",
      "out O0=4022000000000000 O1=4022000000000000", "")
+for k, na, nb in [(4, 2, 1), (8, 4, 2), (16, 8, 4)]:
+    wide = lambda first, count: "{" + ", ".join(f"T{first + i}" for i in range(count)) + "}"
+    emit("threads 32", *[f"mov.b64 T{i}, A0;" for i in range(na)], *[f"mov.b64 T{10 + i}, A1;" for i in range(nb)],
+         f"mma.sync.aligned.m16n8k{k}.row.col.f64.f64.f64.f64 {wide(20, 4)}, {wide(0, na)}, {wide(10, nb)}, {{A2, A2, A2, A2}};",
+         "mov.b64 O0, T20;", "mov.b64 O1, T23;")
+    f64 = lambda x: struct.unpack("<Q", struct.pack("<d", x))[0]
+    emit(f"in A0={f64(1.5):x} A1={f64(2):x} A2={f64(1):x}", f"out O0={f64(1 + 3 * k):x} O1={f64(1 + 3 * k):x}", "")
+# Sparse A (9.7.14.6): as below for wgmma, with B in registers: element k of its columns is
+# {1, 2, 4, 8}[k % 4] times one more than its chunk of four, of tf32 {1, 2}[k % 2] and chunks of two.
+ENCODE = {"f16": lambda v: f16(v), "bf16": lambda v: f32(v) >> 16, "tf32": lambda v: f32(v), "u8": lambda v: v, "s8": lambda v: v,
+          "e4m3": lambda v: 0x38 + 8 * (v.bit_length() - 1) + (8 * v >> v.bit_length() - 1) - 8}
+NIBBLES = [0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110]
+
+
+def sparse_mma(d, a, b, k, select):
+    bits = {"f16": 16, "bf16": 16, "tf32": 32}.get(a, 8)
+    size, per = (2 if bits == 32 else 4), 32 // bits
+    chunks = k // size
+    lanes = chunks // 4
+    value = lambda i: 2 ** (i % size) * (i // size + 1)
+    na, nb, nd = k * bits // 128, k * bits // 128, 2 if d == "f16" else 4
+    # Register r of B in lane l: elements k from (l % 4) * per + 4 * per * r on.
+    word = lambda l, r: sum(ENCODE[b](value((l % 4) * per + 4 * per * r + i)) << (bits * i) for i in range(per))
+    meta = [sum((NIBBLES[(5 * t + 3 * n + t * n) % 6] if bits != 32 else [0b0100, 0b1110][(t + n + t * n) % 2]) << (4 * n)
+                for n in range(8)) for t in range(32)]
+
+    def nibble(row, chunk):
+        if bits == 8:
+            return meta[4 * (row % 8) + select * lanes + row // 8 + 2 * (chunk // 8)] >> (4 * (chunk % 8)) & 15
+        return meta[4 * (row % 8) + select * lanes + chunk // 4] >> (4 * (chunk % 4) + 16 * (row // 8)) & 15
+
+    def total(row):
+        found = 2
+        for chunk in range(chunks):
+            n = nibble(row, chunk)
+            found += sum(value(size * chunk + p) for p in ([n & 3, n >> 2] if size == 4 else [int(n == 0b1110)]))
+        return found
+
+    emit("threads 32", f"mma.sp::ordered_metadata.sync.aligned.m16n8k{k}.row.col.{d}.{a}.{b}.{d} {group(60, nd)}, "
+         f"{{{', '.join(['a4'] * na)}}}, {{{', '.join(f'a{r}' for r in range(nb))}}}, {{{', '.join(['a5'] * nd)}}}, a6, {select};",
+         "mov.b32 o0, t60;", f"mov.b32 o1, t{60 + nd - 1};")
+    emit(*[f"in a{r}: " + " ".join(f"{word(l, r):x}" for l in range(32)) for r in range(nb)],
+         f"in a4={ONE[a]:x} a5={packed(2, d):x}", "in a6: " + " ".join(f"{m:x}" for m in meta))
+    emit("out o0: " + " ".join(f"{packed(total(l // 4), d):x}" for l in range(32)),
+         "out o1: " + " ".join(f"{packed(total(l // 4 + 8), d):x}" for l in range(32)), "")
+
+
+for case in [("f32", "f16", "f16", 16, 3), ("f16", "f16", "f16", 32, 1), ("f32", "bf16", "bf16", 32, 0), ("f32", "tf32", "tf32", 8, 2),
+             ("f32", "tf32", "tf32", 16, 1), ("f32", "e4m3", "e4m3", 64, 0), ("s32", "u8", "u8", 32, 1), ("s32", "u8", "u8", 64, 0)]:
+    sparse_mma(*case)
+# The kinds of sm_120: elements of ones, in a byte each or, of mxf4, in half a byte. Row r of A has the
+# scale 2 ** (r // 8), column c of B 2 ** (c % 2), whatever the block; other bytes and lanes hold none.
+CONTAINER = {"e4m3": 0x38383838, "e5m2": 0x3C3C3C3C, "e2m3": 0x08080808, "e3m2": 0x0C0C0C0C, "e2m1": 0x08080808}
+for d, a, b in [("f32", "e4m3", "e2m1"), ("f32", "e2m3", "e5m2"), ("f16", "e3m2", "e4m3")]:
+    nd = 4 if d == "f32" else 2
+    emit("threads 32", f"mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.{d}.{a}.{b}.{d} {group(60, nd)}, {{a0, a0, a0, a0}}, "
+         f"{{a1, a1}}, {{{', '.join(['a2'] * nd)}}};", "mov.b32 o0, t60;", f"mov.b32 o1, t{60 + nd - 1};")
+    r = packed(34, d)
+    emit(f"in a0={CONTAINER[a]:x} a1={CONTAINER[b]:x} a2={packed(2, d):x}", f"out o0={r:x} o1={r:x}", "")
+
+
+def scaled(kind, k, ones, vector, scale, byte_id, thread_a, thread_b):
+    one, two = {"ue8m0": (0x7F, 0x80), "ue4m3": (0x38, 0x40)}[scale]
+    blocks = {"1X": 1, "2X": 2, "4X": 4}[vector]
+    form = "e2m1.e2m1" if k == 64 else "e4m3.e4m3"
+    value = lambda v: sum(v << (8 * (byte_id + i)) for i in range(blocks))
+    emit("threads 32", f"mma.sync.aligned.m16n8k{k}.row.col.kind::{kind}.block_scale.scale_vec::{vector}.f32.{form}.f32.{scale} "
+         f"{{o0, o1, o2, o3}}, {{a0, a0, a0, a0}}, {{a0, a0}}, {{a1, a1, a1, a1}}, a2, {{{byte_id}, {thread_a}}}, a3, "
+         f"{{{byte_id}, {thread_b}}};")
+    emit(f"in a0={ones:x} a1={f32(2):x}",
+         "in a2: " + " ".join(f"{value([one, two][l % 2] if l % 4 // 2 == thread_a else 0):x}" for l in range(32)),
+         "in a3: " + " ".join(f"{value([one, two][l // 4 % 2] if l % 4 == thread_b else 0):x}" for l in range(32)))
+    for r in range(4):
+        emit(f"out o{r}: " + " ".join(f"{f32(2 + k * 2 ** (r // 2) * 2 ** ((2 * (l % 4) + r % 2) % 2)):x}" for l in range(32)))
+    emit("")
+
+
+scaled("mxf8f6f4", 32, 0x38383838, "1X", "ue8m0", 2, 1, 3)
+scaled("mxf4", 64, 0x22222222, "2X", "ue8m0", 2, 0, 1)
+scaled("mxf4nvf4", 64, 0x22222222, "4X", "ue4m3", 0, 1, 2)
+scaled("mxf4nvf4", 64, 0x22222222, "2X", "ue8m0", 0, 0, 0)
 finish("matrix.case", "Matrices across the lanes of a warp (PTX ISA 9.7.14).")
 
 # --- wgmma --------------------------------------------------------------------------------------------
@@ -118,6 +231,66 @@ wgmma("f32", "tf32", "tf32", 8, 2)
 wgmma("f32", "e4m3", "e5m2", 32, 2)
 wgmma("s32", "u8", "s8", 32, 0)
 
+
+# Sparse A: ones where the metadata say, against a B whose element k is {1, 2, 4, 8}[k % 4] times one more
+# than its chunk of four (of tf32 {1, 2}[k % 2] and chunks of two), the same in every column.
+
+def sparse(d, a, b, k, scales, select):
+    bits = {"f16": 16, "bf16": 16, "tf32": 32}.get(a, 8)
+    size = 2 if bits == 32 else 4
+    value = lambda i: 2 ** (i % size) * (i // size + 1)
+    # 16 bytes of B: elements of core matrix c, that is two threads' 64 bytes.
+    per = 128 // bits
+    words = [[sum(ENCODE[b](value(per * c + e)) << (bits * e) for e in range(per)) >> (32 * w) & 0xFFFFFFFF for w in range(4)]
+             for c in range(k // per)]
+    meta = [sum((NIBBLES[(7 * t + 3 * n + t * n) % 6] if bits != 32 else [0b0100, 0b1110][(t + n + t * n) % 2]) << (4 * n)
+                for n in range(8)) for t in range(128)]
+
+    def nibble(row, chunk):
+        at = size * chunk
+        if bits == 8:
+            lane, bit = 4 * (row % 8) + row % 16 // 8 + 2 * (at // 32), at % 32
+        else:
+            half = k // 2
+            lane, bit = 4 * (row % 8) + 2 * select + at // half, 4 * (at % half // size) + 16 * (row % 16 // 8)
+        return meta[row // 16 * 32 + lane] >> bit & 15
+
+    def total(row):
+        sum_ = 2
+        for chunk in range(k // size):
+            n = nibble(row, chunk)
+            places = [n & 3, n >> 2] if size == 4 else [[0, 1][n == 0b1110]]
+            sum_ += sum(value(size * chunk + p) for p in places)
+        return sum_
+
+    for registers in (False, True):
+        count = {"f32": 4, "s32": 4, "f16": 2}[d]
+        first = "{a5, a5, a5, a5}" if registers else "T0"
+        tail = "" if scales == 0 else ", 1, 1" + ("" if scales == 2 else ", 0" if registers else ", 0, 0")
+        emit("threads 128", "shared 8192", "shl.b32 t0, tid, 6;", "add.u32 t0, S, t0;",
+             *[f"st.shared.v4.b32 [t0+{16 * i}], {{a0, a1, a2, a3}};" for i in range(4)], "fence.proxy.async.shared::cta;",
+             "bar.sync 0;", *descriptors(0), *[f"mov.b32 t{20 + i}, a6;" for i in range(count)],
+             "setp.eq.u32 u0, tid, tid;", "wgmma.fence.sync.aligned;",
+             f"wgmma.mma_async.sp.sync.aligned.m64n8k{k}.{d}.{a}.{b} {group(20, count)}, {first}, T1, a4, {select}, u0{tail};",
+             "wgmma.commit_group.sync.aligned;", "wgmma.wait_group.sync.aligned 0;", "mov.b32 o0, t20;",
+             f"mov.b32 o1, t{19 + count};")
+        one = ONE[a]
+        for w in range(4):
+            emit(f"in a{w}: " + f"{one:x}*64 " + " ".join(f"{words[t // 2][w]:x}*2" for t in range(0, 2 * len(words), 2)) +
+                 f" 0*{64 - 2 * len(words)}")
+        emit("in a4: " + " ".join(f"{m:x}" for m in meta), f"in a5={one:x} a6={packed(2, d):x}")
+        for o, high in [(0, 0), (1, 8)]:
+            emit(f"out o{o}: " + " ".join(f"{packed(total(t // 32 * 16 + t % 32 // 4 + high), d):x}" for t in range(128)))
+        emit("")
+
+
+ONE["u8"] = 0x01010101
+sparse("f16", "f16", "f16", 32, 4, 1)
+sparse("f32", "bf16", "bf16", 32, 4, 0)
+sparse("f32", "tf32", "tf32", 16, 2, 1)
+sparse("f32", "e4m3", "e4m3", 64, 2, 0)
+sparse("s32", "u8", "u8", 64, 0, 0)
+
 # --- tcgen05: tensor memory ---------------------------------------------------------------------------
 ALLOCATE = ["tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [S+{at}], 64;",
             "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"]
@@ -150,6 +323,26 @@ emit("threads 32", "shared 64", *[line.format(at=0) for line in ALLOCATE], "ld.s
      "out o0: 0..1f", "out o1: 0..f 0*16", "out o2: 10..1f 0*16", "")
 
 
+# Loads that also reduce: lane l has 3 * l, 2 - l, l and 1 in its columns.
+for shape, offset in [("32x32b.x4", ""), ("16x32bx2.x2", ", 2")]:
+    half = offset != ""
+    count = 2 if half else 4
+    values = lambda l: [(3 * (l % 16), 2 - l % 16), (l % 16, 1)][l // 16] if half else (3 * l, 2 - l, l, 1)
+    for kind, reduce in [("max.s32", max), ("min.u32", None), ("max.abs.f32", None)]:
+        integer = kind.endswith("32") and "f32" not in kind
+        word = (lambda v: v & 0xFFFFFFFF) if integer else (lambda v: f32(v))
+        best = {"max.s32": lambda v: max(v) & 0xFFFFFFFF, "min.u32": lambda v: min(x & 0xFFFFFFFF for x in v),
+                "max.abs.f32": lambda v: f32(max(abs(x) for x in v))}[kind]
+        emit("threads 32", "shared 64", *[line.format(at=0) for line in ALLOCATE], "ld.shared.b32 t90, [S];",
+             "mul.lo.u32 t10, tid, 3;", "sub.u32 t11, 2, tid;", "mov.b32 t12, tid;", "mov.b32 t13, 1;",
+             *([] if integer else [f"cvt.rn.f32.s32 t{10 + i}, t{10 + i};" for i in range(4)]),
+             f"tcgen05.st.sync.aligned.32x32b.x4.b32 [t90], {group(10, 4)};", "tcgen05.wait::st.sync.aligned;",
+             f"tcgen05.ld.red.sync.aligned.{shape}.{kind} {group(30, count)}, t40, [t90]{offset};",
+             "tcgen05.wait::ld.sync.aligned;", "mov.b32 o0, t30;", "mov.b32 o1, t40;", FREE,
+             "out o0: " + " ".join(f"{word(values(l)[0]):x}" for l in range(32)),
+             "out o1: " + " ".join(f"{best(values(l)):x}" for l in range(32)), "")
+
+
 # Copies from shared memory and products: an mbarrier at the end of shared memory.
 def collect(*work):
     return ["add.u32 t92, S, 8192;", "add.u32 t93, S, 8256;", "setp.eq.u32 u2, tid, 0;", "setp.lt.u32 u3, tid, 32;",
@@ -172,6 +365,13 @@ for shape in ["128x256b", "4x256b", "128x128b", "64x128b.warpx2::02_13", "32x128
                           "selp.b32 o0, t50, 0, u5;", *END),
          "in a0=11223344 a1=11223344",
          "out o0: " + "11223344 0*31 " * 4 if few else "out o0=11223344", "")
+
+# Four bits go to the middle of a byte, six to its low end; elements 0 to 3 are the first column.
+for shape, source, bits in [("128x128b", "b4x16_p64", 4), ("64x128b.warpx2::01_23", "b6x16_p32", 6), ("32x128b.warpx4", "b4x16_p64", 4)]:
+    first = sum((0x11223344 >> (bits * i) & ((1 << bits) - 1)) << (8 * i + (2 if bits == 4 else 0)) for i in range(4))
+    emit(*FILL2, *collect(*descriptors(1 << 46), f"@u2 tcgen05.cp.cta_group::1.{shape}.b8x16.{source} [t90], T0;", *WAIT, *OWN,
+                          "tcgen05.ld.sync.aligned.32x32b.x1.b32 {o0}, [t94];", "tcgen05.wait::ld.sync.aligned;", *END),
+         "in a0=11223344 a1=11223344", f"out o0={first:x}", "")
 
 
 def product(kind, idesc, first, scaled):
@@ -203,4 +403,36 @@ product("f8f6f4", PLAIN, "T0", False)
 product("f8f6f4", PLAIN, "[t95]", False)
 product("mxf8f6f4", SCALED, "T0", True)
 product("mxf8f6f4", SCALED, "[t95]", True)
+
+
+def stationary(m, first, mask):
+    """.ws: D = A * B, M x 64 x 32 of ones in e4m3, over 128 / M groups of lanes; columns of the mask are zero."""
+    columns = 64 * m // 128
+    words = "".join(f", {{{', '.join(['a0'] * 8)}}};" for _ in range(1))
+    emit(*FILL2, *collect(*descriptors(1 << 46), *OWN, "add.u32 t95, t94, 56;",
+                          f"tcgen05.st.sync.aligned.32x32b.x8.b32 [t95]{words}",
+                          "tcgen05.wait::st.sync.aligned;", "tcgen05.fence::before_thread_sync;", "bar.sync 0;",
+                          "tcgen05.fence::after_thread_sync;", "add.u32 t95, t90, 56;", f"mov.b32 t99, {1 << 4 | 8 << 17 | m // 16 << 24};",
+                          "setp.ne.u32 u6, tid, tid;", f"mov.b64 T5, {mask:#x};",
+                          f"@u2 tcgen05.mma.ws.cta_group::1.kind::f8f6f4 [t90], {first}, T1, t99, u6, T5;", *WAIT,
+                          "tcgen05.ld.sync.aligned.32x32b.x16.b32 " + group(100, 16) + ", [t94];",
+                          "tcgen05.wait::ld.sync.aligned;", *[f"mov.b32 o{i}, t{100 + 2 * i + i % 2};" for i in range(8)], *END),
+         f"in a0={ONE['e4m3']:x} a1={ONE['e4m3']:x}")
+    parts = 128 // m
+
+    def zero(part, column):
+        if not mask >> 39 & 1:
+            return False
+        skip, use = (mask >> 40 & 255) + 1, (mask >> 48 & 255) + 1
+        ones = [1] * skip + [0] * use if mask >> (32 + part) & 1 else [0] * use + [1] * skip
+        return ones[(column + (mask >> (8 * part) & 255)) % (skip + use)] == 1
+
+    for i in range(8):
+        emit(f"out o{i}: " + " ".join(f"{f32(0 if zero(t // m, 2 * i + i % 2) else 32):x}" for t in range(128)))
+    emit("")
+
+
+stationary(128, "T0", 0)
+stationary(64, "[t95]", 1 << 39 | 2 << 40 | 3 << 48 | 1 << 32)
+stationary(32, "T0", 1 << 39 | 2 << 40 | 3 << 48 | 3 << 32 | 1 << 8 | 2 << 16 | 1 << 24)
 finish("tensor.case", "Warpgroup matrices and tensor memory (PTX ISA 9.7.15, 9.7.16).")

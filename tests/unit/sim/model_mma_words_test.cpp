@@ -111,6 +111,11 @@ TEST(ModelMmaWords, BlackwellModeAgreesWithEveryTcgen05Word) {
   expect_all_agree("tcgen05.txt", 51, MmaNumerics::kBlackwell, MmaFamily::kTcgen05);
 }
 
+// 36 cases, 2304 words: 100 % agreement.
+TEST(ModelMmaWords, BlackwellModeAgreesWithEveryWordOfMmaSyncOfSm120) {
+  expect_all_agree("mma_sync.txt", 36, MmaNumerics::kBlackwell, MmaFamily::kMmaSync);
+}
+
 // The data can tell the models apart: the test above cannot pass by accident of easy data.
 TEST(ModelMmaWords, ExactModeDisagreesWithManyFp8WgmmaWords) {
   size_t same = 0;

@@ -305,15 +305,5 @@ TEST(RaceShadow, AllReadersThatNothingOrdersAreKept) {
   EXPECT_EQ(touch(7, 8, true), nullptr);
 }
 
-TEST(InstructionDescriptor, ALongKIsToldFromWhatIsIllegal) {
-  const uint32_t bits = 1u << 7 | 1u << 10 | 16u << 17 | 1u << 23 | 8u << 24;
-  EXPECT_EQ(decode_instruction(Tcgen05Kind::kMxf4, bits, 1, 2).error, "");
-  EXPECT_TRUE(decode_instruction(Tcgen05Kind::kMxf4, bits | 1u << 31, 1, 2).unsupported);
-  EXPECT_FALSE(decode_instruction(Tcgen05Kind::kMxf4, bits | 1u << 2, 1, 2).unsupported);
-  const uint32_t wide = 16u << 17 | 1u << 23 | 8u << 24;
-  EXPECT_EQ(decode_instruction(Tcgen05Kind::kMxf8f6f4, wide, 1, 1).error, "");
-  EXPECT_FALSE(decode_instruction(Tcgen05Kind::kMxf8f6f4, wide | 1u << 31, 1, 1).unsupported);
-}
-
 }  // namespace
 }  // namespace jitgemm::sim

@@ -149,6 +149,12 @@ TEST(TmaTensor, WhatIsLoadedAndStoredIsTheTensorAgain) {
   }
 }
 
+// An H200 traps.
+TEST(TmaTensor, ABoxBeginsAtSixteenBytes) {
+  EXPECT_THAT(run(SwizzleMode::kNone, 4, 0).fault, HasSubstr("multiples of 16 bytes"));
+  EXPECT_THAT(run(SwizzleMode::k128B, -1, 0).fault, HasSubstr("multiples of 16 bytes"));
+}
+
 TEST(TmaTensor, GarbageAndMismatchedMapsAreReported) {
   std::vector<uint16_t> data(4096), tile(1024);
   const auto fault = [&](const MapBytes& from) {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Structured sparsity of matrix A (PTX ISA 9.7.14.6, 9.7.15.6.1): a row of K elements is stored as
+// K/2 with metadata of four bits a chunk that say where they stand. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace jitgemm::sim {
+
+enum class Sparsity : uint8_t {
+  kTwoOfFour,  // a chunk of four elements keeps two: two indices of two bits, which differ
+  kOneOfTwo,   // of two 32-bit elements one: 0b0100 the first, 0b1110 the second
+};
+
+// The places in the row of K elements of the elements stored, by chunk; empty if the metadata of
+// some chunk means nothing. `metadata`: four bits a chunk, in the low bits of each entry.
+std::vector<uint32_t> sparse_places(Sparsity sparsity, std::span<const uint8_t> metadata);
+
+// A row of `k` codes from those stored and their places; the rest is zero.
+void expand_sparse_row(std::span<const uint32_t> stored, std::span<const uint32_t> places,
+                       std::span<uint32_t> row);
+
+}  // namespace jitgemm::sim
