@@ -15,13 +15,13 @@ constexpr uint32_t kMatrixRowBytes = 16;  // of ldmatrix and stmatrix (PTX ISA 9
 constexpr uint32_t kMatrixRows = 8;
 
 // What an instruction does to the places that its lanes' addresses name.
-struct Access {
+struct CountedAccess {
   uint32_t bytes = 0;  // a lane; 0: no access of the kinds that are counted
   bool reads = false, writes = false;
   LaneMask addresses = kAllLanes;  // lanes that give one
 };
 
-Access access_of(const Op& op) {
+CountedAccess access_of(const Op& op) {
   if (op.instruction == nullptr) return {};
   const ptx::Modifiers& m = op.modifiers();
   const auto bytes =
@@ -47,7 +47,7 @@ const Operand* address_of(const Op& op) {
   return nullptr;
 }
 
-void count(SpaceBytes& bytes, const Access& access) {
+void count(SpaceBytes& bytes, const CountedAccess& access) {
   if (access.reads) bytes.read += access.bytes;
   if (access.writes) bytes.written += access.bytes;
 }
@@ -62,7 +62,7 @@ StatisticsCollector::StatisticsCollector(const GridState& grid)
 
 void StatisticsCollector::before(const Warp& warp, const Op& op, LaneMask active) {
   ++instructions_[warp.index];
-  const Access access = access_of(op);
+  const CountedAccess access = access_of(op);
   if (access.bytes == 0) return;
   const Operand* operand = address_of(op);
   if (operand == nullptr) return;
