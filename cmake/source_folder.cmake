@@ -23,7 +23,7 @@ set_source_files_properties(${JITGEMM_COMPILED_ALONE} PROPERTIES SKIP_UNITY_BUIL
 
 # The folders that read bytes of others or follow addresses of others, once more under sanitizers: a second set of
 # objects that test programs put in front of the library's own (jitgemm_sanitized_test), so that one build has both.
-option(JITGEMM_SANITIZED_TWINS "Run the tests of support, cache, ptx and sim, and the tiles, under sanitizers" OFF)
+option(JITGEMM_SANITIZED_TWINS "Run the tests of support, cache and ptx, and the tiles, under sanitizers" OFF)
 if(JITGEMM_SANITIZED_TWINS AND JITGEMM_SANITIZE)
   message(FATAL_ERROR "JITGEMM_SANITIZED_TWINS has no meaning where everything is sanitized")
 endif()
