@@ -71,6 +71,7 @@ Result<std::string> output_of(const std::vector<std::string>& command) {
     close(ends[0]);
     close(ends[1]);
     std::vector<char*> words;
+    words.reserve(command.size() + 1);
     for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     execv(words[0], words.data());

@@ -2,7 +2,12 @@
 // The jitgemm command: one file a verb; this file only names them.
 #include "cli.h"
 
-int main(int argc, char** argv) {
+#include <cstdio>
+#include <exception>
+
+namespace {
+
+int run(int argc, char** argv) {
   CLI::App app{"jitgemm: run-time specialised GEMM kernels for NVIDIA GPUs"};
   app.require_subcommand(1);
   app.fallthrough();
@@ -43,4 +48,17 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? jitgemm::cli::kExitOk : jitgemm::cli::kExitUsage;
   }
   return cli.exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {  // memory, mostly: everything else has a status
+    std::fprintf(stderr, "jitgemm: %s\n", error.what());
+  } catch (...) {
+    std::fputs("jitgemm: an unknown error\n", stderr);
+  }
+  return jitgemm::cli::kExitFailed;
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <mutex>
@@ -124,6 +125,7 @@ void build_all(const std::vector<Work>& work, KernelBuilder& builder, int jobs, 
   Progress progress(work.size(), quiet);
   std::atomic<size_t> next{0};
   std::vector<std::jthread> threads;
+  threads.reserve(static_cast<size_t>(std::max(jobs, 0)));
   for (int i = 0; i < jobs; ++i) {
     threads.emplace_back([&] {
       for (size_t at = next++; at < work.size(); at = next++) {
