@@ -276,7 +276,8 @@ std::vector<Subject> subjects() {
   all.push_back(Subject{"draw_normal", Arch::kSm90a, draw_run});
   // Silent since these kernels take four stages a turn: not shown to be allowed
   // (docs/simulator.md).
-  const Allowed later_stages = {"wgmma.fence", 3, "those of the later stages of a turn: open"};
+  const Allowed later_stages = {"wgmma.fence", 3,
+                                "after reads of the registers, which the simulator lets pass"};
   all.push_back(grouped("sm90_contiguous", contiguous, Arch::kSm90a,
                         {
   },
