@@ -9,6 +9,7 @@
 
 #include "device/align_params.cuh"
 #include "device/mbarrier.cuh"
+#include "device/words.cuh"
 
 constexpr int kWarps = Spec::kThreads / 32;
 constexpr int kPieces = 4;  // of 16 bytes, that a lane has in flight
@@ -18,31 +19,12 @@ static_assert(Spec::kPitch % 16 == 0 && Spec::kPitch >= Spec::kRowBytes, "rows o
 static_assert(Spec::kScalePitch % 16 == 0 && Spec::kScalePitch >= Spec::kScaleBytes,
               "rows of the copied scales");
 
-template <int kBytes>
-struct Word;
-template <>
-struct Word<8> {
-  using Type = unsigned long long;
-};
-template <>
-struct Word<4> {
-  using Type = unsigned;
-};
-template <>
-struct Word<2> {
-  using Type = unsigned short;
-};
-template <>
-struct Word<1> {
-  using Type = unsigned char;
-};
-
 // The run of a row that begins at byte `first`.
 template <int kRowBytes, int kUnit>
 __device__ __forceinline__ void copy_run(const unsigned char* source, unsigned char* destination,
                                          int first, int lane) {
   static_assert(kRowBytes % kUnit == 0, "a word is within a row or beyond it");
-  using Unit = typename Word<kUnit>::Type;
+  using Unit = typename Words<kUnit>::Type;
   union {
     uint4 vector;
     Unit words[16 / kUnit];
@@ -54,7 +36,7 @@ __device__ __forceinline__ void copy_run(const unsigned char* source, unsigned c
     for (int word = 0; word < 16 / kUnit; ++word) {
       const int offset = begin + 512 * piece + kUnit * word;
       pieces[piece].words[word] =
-          offset < kRowBytes ? *reinterpret_cast<const Unit*>(source + offset) : 0;
+          offset < kRowBytes ? *reinterpret_cast<const Unit*>(source + offset) : Unit{};
     }
   }
 #pragma unroll
@@ -66,13 +48,13 @@ __device__ __forceinline__ void copy_run(const unsigned char* source, unsigned c
   }
 }
 
-// A warp's part of one matrix, whose runs are numbers 0 to the result; `run` is the warp's first
-// and becomes its first in what follows.
+// A warp's part of one matrix: every step-th of its runs from `run` on. `run` becomes the warp's
+// first in the matrix that follows.
 template <int kRowBytes, int kPitch, int kUnit>
 __device__ __forceinline__ void copy_matrix(const AlignedMatrix& m, long long& run, long long step,
                                             int lane) {
   constexpr int kRunsOfRow = (kRowBytes + kRunBytes - 1) / kRunBytes;
-  const long long runs = static_cast<long long>(m.rows) * kRunsOfRow;
+  const long long runs = m.rows * kRunsOfRow;
   for (; run < runs; run += step) {
     const long long row = run / kRunsOfRow;
     const int first = static_cast<int>(run - row * kRunsOfRow) * kRunBytes;

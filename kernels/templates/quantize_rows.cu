@@ -14,6 +14,7 @@
 #include "device/mbarrier.cuh"
 #include "device/quantize.cuh"
 #include "device/quantize_params.cuh"
+#include "device/words.cuh"
 
 struct Quantize {
   enum : int {
@@ -35,29 +36,6 @@ static_assert(Spec::kK % Spec::kVector == 0, "a vector is within k or beyond it"
 static_assert(Quantize::kVectorBytes <= 16, "the widest load is 16 bytes");
 static_assert(Spec::kThreads % 32 == 0 && Spec::kBlocks >= 1, "warps of scale blocks");
 static_assert(Spec::kScaleType == 0 || Spec::kPowerOfTwo == 1, "E8M0 holds powers of two only");
-
-template <int kBytes>
-struct Words;
-template <>
-struct Words<16> {
-  using Type = uint4;
-};
-template <>
-struct Words<8> {
-  using Type = uint2;
-};
-template <>
-struct Words<4> {
-  using Type = unsigned;
-};
-template <>
-struct Words<2> {
-  using Type = unsigned short;
-};
-template <>
-struct Words<1> {
-  using Type = unsigned char;
-};
 
 __device__ __forceinline__ float half_to_float(unsigned short bits) {
   float value;

@@ -12,7 +12,7 @@ namespace jitgemm {
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int64_t kRunBytes = int64_t{kWarp} * 16 * 4;  // Align::kRunBytes of align_rows.cu
+constexpr int64_t kRunBytes = int64_t{kWarp} * 16 * 4;  // of align_rows.cu
 constexpr int64_t kMaxCtas = 1 << 20;                   // a warp then takes more than one run
 constexpr int64_t kLine = 128;                          // rows of the copies begin on whole lines
 // Of one H200: a launch beside another, bytes read and written a nanosecond.

@@ -19,7 +19,8 @@ int64_t round_up(int64_t value) {
 struct Preparation {
   std::vector<LaunchPlan> launches;
   GemmProblem product;
-  double estimate_us = 0;  // of what may be left out
+  double estimate_us = 0;             // of what may be left out
+  std::optional<GemmPlan> plan = {};  // of the product, where choosing took one
 };
 
 Preparation quantized(const GemmProblem& problem) {
@@ -65,9 +66,9 @@ Result<Preparation> prepare(const GemmProblem& problem, const PlanRequest& reque
   }
   if (wanted) return *wanted ? std::move(*copied) : std::move(as_they_lie);
   if (arch_info(problem.arch).compute_capability / 10 != 9) return as_they_lie;
-  JITGEMM_ASSIGN(const GemmPlan slow, plan_gemm(as_they_lie.product, request));
-  JITGEMM_ASSIGN(const GemmPlan fast, plan_gemm(copied->product, request));
-  const bool pays = fast.estimate_us + copied->estimate_us < slow.estimate_us;
+  JITGEMM_ASSIGN(as_they_lie.plan, plan_gemm(as_they_lie.product, request));
+  JITGEMM_ASSIGN(copied->plan, plan_gemm(copied->product, request));
+  const bool pays = copied->plan->estimate_us + copied->estimate_us < as_they_lie.plan->estimate_us;
   return pays ? std::move(*copied) : std::move(as_they_lie);
 }
 
@@ -100,9 +101,11 @@ WorkspaceLayout workspace_layout(const OperationPlan& plan, int64_t m) {
 Result<OperationPlan> plan_operation(const GemmProblem& problem, const PlanRequest& request) {
   JITGEMM_TRY(validate(problem));
   JITGEMM_ASSIGN(Preparation first, prepare(problem, request));
-  JITGEMM_ASSIGN(GemmPlan product, plan_gemm(first.product, request));
+  if (!first.plan) {
+    JITGEMM_ASSIGN(first.plan, plan_gemm(first.product, request));
+  }
   OperationPlan plan{problem, std::move(first.launches)};
-  plan.launches.emplace_back(std::move(product));
+  plan.launches.emplace_back(std::move(*first.plan));
   return plan;
 }
 
