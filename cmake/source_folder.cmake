@@ -13,10 +13,13 @@ target_compile_definitions(jitgemm_internal_headers INTERFACE JITGEMM_VERSION_ST
 option(JITGEMM_UNITY "Compile several files of a folder at once" ON)
 set(JITGEMM_PRECOMPILED <fmt/format.h> <algorithm> <array> <cstdint> <cstring> <functional> <map> <memory> <optional>
     <span> <string> <string_view> <utility> <vector>)
+# What nearly every file of the simulator includes besides.
+set(JITGEMM_PRECOMPILED_sim <sim/exec.h> <sim/float_math.h> <sim/lanes.h> <sim/machine_state.h> <sim/memory.h>)
 file(GLOB JITGEMM_COMPILED_ALONE CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/plan/*.cpp               # small arithmetic
   ${PROJECT_SOURCE_DIR}/src/problem/*.cpp            # tables
   ${PROJECT_SOURCE_DIR}/src/ptx/rows_*.cpp           # the table's rows
+  ${PROJECT_SOURCE_DIR}/src/support/log.cpp          # its twin is left out
   ${PROJECT_SOURCE_DIR}/src/selftest/*_case.cpp      # buffers of a case
   ${PROJECT_SOURCE_DIR}/src/sim/exec_*.cpp)          # opcodes, each file its own
 set_source_files_properties(${JITGEMM_COMPILED_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
@@ -36,18 +39,18 @@ target_compile_options(jitgemm_twin_options INTERFACE -g1 -fsanitize=address,und
 target_link_options(jitgemm_twin_options INTERFACE -fsanitize=address,undefined)
 
 function(jitgemm_sanitized_twin folder)
+  # What is the libraries' own code comes from the archive.
+  list(FILTER ARGN EXCLUDE REGEX "/(fmt_library|log)\\.cpp$")
   add_library(jitgemm_twin_${folder} OBJECT ${ARGN})
   target_link_libraries(jitgemm_twin_${folder} PRIVATE jitgemm_internal_headers jitgemm_twin_options)
-  # Sanitizers make optimising three times as dear, which pays where tests read much text.
-  if(NOT folder STREQUAL ptx)
-    target_compile_options(jitgemm_twin_${folder} PRIVATE -O0)
-  endif()
+  # Sanitizers make optimising three times as dear, which few tests would repay.
+  target_compile_options(jitgemm_twin_${folder} PRIVATE -O0)
   set_target_properties(jitgemm_twin_${folder} PROPERTIES UNITY_BUILD ${JITGEMM_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   if(JITGEMM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(jitgemm_twin_${folder} PRIVATE -Wno-subobject-linkage)
   endif()
-  if(folder MATCHES "^(support|ptx)$")
-    target_precompile_headers(jitgemm_twin_${folder} PRIVATE ${JITGEMM_PRECOMPILED})
+  if(folder MATCHES "^(support|sim)$")
+    target_precompile_headers(jitgemm_twin_${folder} PRIVATE ${JITGEMM_PRECOMPILED} ${JITGEMM_PRECOMPILED_${folder}})
   else()
     target_precompile_headers(jitgemm_twin_${folder} REUSE_FROM jitgemm_twin_support)
   endif()
@@ -75,7 +78,7 @@ function(jitgemm_source_folder folder)
   endif()
   # The simulator has its own optimisation, and a precompiled header goes with the options that it was made with.
   if(folder MATCHES "^(support|sim)$")
-    target_precompile_headers(jitgemm_src_${folder} PRIVATE ${JITGEMM_PRECOMPILED})
+    target_precompile_headers(jitgemm_src_${folder} PRIVATE ${JITGEMM_PRECOMPILED} ${JITGEMM_PRECOMPILED_${folder}})
   else()
     target_precompile_headers(jitgemm_src_${folder} REUSE_FROM jitgemm_src_support)
   endif()

@@ -147,13 +147,15 @@ TEST_F(DiskCacheRace, ReplacingADamagedEntryRacesSafely) {
   EXPECT_EQ(count_files(""), 1u);
 }
 
-// A publisher is killed after a random delay, several hundred times. What it leaves is either
-// nothing under the name or an intact entry; survivors publish at once, and left files go away
-// later.
-TEST_F(DiskCacheRace, KilledPublishersLeaveNothingThatIsLoaded) {
-  constexpr int kKills = 300, kKeys = 8;
+// A publisher is killed after a random delay, so many times. What it leaves is either nothing under
+// the name or an intact entry; survivors publish at once, and left files go away later.
+class DiskCacheKills : public DiskCacheRace, public testing::WithParamInterface<int> {};
+
+TEST_P(DiskCacheKills, LeaveNothingThatIsLoaded) {
+  const int kills = GetParam();
+  constexpr int kKeys = 8;
   std::mt19937 random(11);
-  for (int kill_number = 0; kill_number < kKills; ++kill_number) {
+  for (int kill_number = 0; kill_number < kills; ++kill_number) {
     const pid_t child = ::fork();
     if (child == 0) {
       for (int i = 0;; i = (i + 1) % kKeys) {
@@ -186,6 +188,10 @@ TEST_F(DiskCacheRace, KilledPublishersLeaveNothingThatIsLoaded) {
   cache->evict();
   EXPECT_EQ(count_files("/v1/tmp"), 0u);
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, DiskCacheKills, testing::Values(100));
+// Run by tools/check --all.
+INSTANTIATE_TEST_SUITE_P(OfMany, DiskCacheKills, testing::Values(1000));
 
 TEST_F(DiskCacheRace, TheLockExcludesProcessesAndThreadsAndFreesOnDeath) {
   auto cache = open();
