@@ -66,22 +66,30 @@ def cold_rows(jitgemm, clock):
     return rows
 
 
+def prewarm(jitgemm, kernels, jobs):
+    """Seconds, and the most KiB held, of a process that compiles so many distinct kernels into an empty cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        manifest = pathlib.Path(folder) / "many.json"
+        manifest.write_text(json.dumps({
+            "schema": 1, "name": "many", "description": "Distinct kernels: m is a constant of each.",
+            "defaults": {"op": "block_scaled_mm", "group_n": 128, "group_k": 128, "a_dtype": "F8_E4M3",
+                         "b_dtype": "F8_E4M3", "scale_dtype": "F32", "out_dtype": "BF16", "m_policy": "exact",
+                         "archs": ["sm_90a"]},
+            "entries": [{"name": "x", "m": [1, kernels], "n": 256, "k": 512}]}))
+        return finish([jitgemm, "--cache-dir", folder, "prewarm", "-q", "-j", str(jobs), manifest])
+
+
 def many_kernels_rows(jitgemm, count, clock):
-    """Distinct kernels into an empty cache, and the memory that it takes, against a quarter of them."""
-    rows = []
+    """Many kernels, the memory that they take against a quarter of them, and what more threads gain."""
+    rows, cores = [], os.cpu_count()
     for kernels in (count // 4, count):
-        with tempfile.TemporaryDirectory() as folder:
-            manifest = pathlib.Path(folder) / "many.json"
-            manifest.write_text(json.dumps({
-                "schema": 1, "name": "many", "description": "Distinct kernels: m is a constant of each.",
-                "defaults": {"op": "block_scaled_mm", "group_n": 128, "group_k": 128, "a_dtype": "F8_E4M3",
-                             "b_dtype": "F8_E4M3", "scale_dtype": "F32", "out_dtype": "BF16", "m_policy": "exact",
-                             "archs": ["sm_90a"]},
-                "entries": [{"name": "x", "m": [1, kernels], "n": 256, "k": 512}]}))
-            seconds, memory = finish([jitgemm, "--cache-dir", folder, "prewarm", "-q", manifest])
-            rows.append(row(f"prewarm of {kernels} distinct kernels, {os.cpu_count()} threads", "s",
-                            [seconds[clock]]))
-            rows.append(row(f"the most memory that it held, {kernels} kernels", "MiB", [memory / 1024], 0))
+        seconds, memory = prewarm(jitgemm, kernels, cores)
+        rows.append(row(f"prewarm of {kernels} distinct kernels, {cores} threads", "s", [seconds[clock]]))
+        rows.append(row(f"the most memory that it held, {kernels} kernels", "MiB", [memory / 1024], 0))
+    few = max(8, count // 25)
+    times = [prewarm(jitgemm, few, jobs)[0]["wall"] for jobs in (1, cores)]
+    rows.append(row(f"prewarm of {few} kernels: wall time with one thread over that with {cores}", "ratio",
+                    [times[0] / times[1]], 2))
     return rows
 
 

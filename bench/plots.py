@@ -81,7 +81,7 @@ def main():
     matplotlib.rcParams["svg.hashsalt"] = "jitgemm"  # the same input gives the same file
     from matplotlib import pyplot
 
-    result = results.merge([results.load(path) for path in options.results])
+    result = results.merge(results.labelled([results.load(path) for path in options.results], ""))
     options.folder.mkdir(parents=True, exist_ok=True)
     for out_dtype in ("BF16", "F32"):
         for (family, n, k), shapes in groups(result, out_dtype).items():

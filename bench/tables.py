@@ -59,7 +59,8 @@ def dense_table(result, shapes, regime, recorded):
     """Ours beside the peers of the same run, and beside recorded DeepGEMM by way of cuBLASLt."""
     external = sorted({c["name"] for s in shapes for c in results.peers(s) if not c["name"].startswith("cublaslt")})
     several = any(results.best_of_ours(s, regime)[1] > 1 for s in shapes)
-    header = ["m", "n", "k", "ours us", "TFLOP/s", "of ceiling"]
+    goals = regime == "rested" and any(results.decode_goal_us(s) for s in shapes)
+    header = ["m", "n", "k", "ours us", "TFLOP/s", "of ceiling"] + (["goal us"] if goals else [])
     header += ["best of the plans us"] if several else []
     header += ["block us", "tensorwise us", *[f"{name} us" for name in external], "ours / block", "ours / tensorwise",
                "ours / DeepGEMM, derived", "spread %" if regime == "rested" else "MHz / W", "error"]
@@ -71,6 +72,8 @@ def dense_table(result, shapes, regime, recorded):
         row = [str(shape["m"]), str(shape["n"]), str(shape["k"])]
         row += [microseconds(time) + (label(mine) if mine and time else ""),
                 number(mine[regime]["tflops"], 0) if time else "-", number(floor / time if floor and time else None)]
+        if goals:
+            row.append(microseconds(results.decode_goal_us(shape)))
         if several:
             best, count = results.best_of_ours(shape, regime)
             row.append(microseconds(results.time_us(best, regime)) + (f" of {count}" if count > 1 else ""))
@@ -139,9 +142,48 @@ def ceilings_table(result):
     return f"{result['device']}, {result['date'][:10]}.\n\n" + table(["what", "unit", "rested", "sustained"], rows, 2)
 
 
-def policies_table(shapes):
-    """What exact m buys: the same shape under the policies exact, class and any."""
+def pdl_table(result):
+    """Launches that wait for the one in front to end, and launches that may begin before: the same for all."""
+    names = sorted({c["name"] for s in result["shapes"] for c in results.peers(s) if c.get("programmatic")})
     rows = []
+    for shape in result["shapes"]:
+        off, on = (results.time_us(results.ours(shape, early), "rested") for early in (False, True))
+        row = [str(shape["m"]), str(shape["n"]), str(shape["k"]), microseconds(off), microseconds(on),
+               number(on / off if on and off else None)]
+        row.append(microseconds(results.time_us(results.contender(shape, "cublaslt_block"), "rested")))
+        for name in names:
+            for early, mine in ((False, off), (True, on)):
+                time = results.time_us(results.contender(shape, name, early), "rested")
+                row += [microseconds(time), number(mine / time if mine and time else None)]
+        rows.append(row)
+    header = ["m", "n", "k", "ours us", "ours, edges on us", "on / off", "block us (has no edges)"]
+    for name in names:
+        header += [f"{name} us", "ours / it", f"{name}, edges on us", "ours / it, both on"]
+    return source_line(result, result["shapes"]) + "\n\n" + table(header, rows)
+
+
+def python_peers_table(result):
+    """Ours beside peers that Python files are."""
+    names = sorted({c["name"] for s in result["shapes"] for c in results.peers(s) if not c["name"].startswith("cublaslt")})
+    rows = []
+    for shape in result["shapes"]:
+        row = [shape["out_dtype"], str(shape["m"]), str(shape["n"]), str(shape["k"]),
+               microseconds(results.time_us(results.ours(shape), "rested"))]
+        for name in ("cublaslt_block", *names):
+            row += [microseconds(results.time_us(results.contender(shape, name), "rested")),
+                    number(results.ratio(shape, name, "rested"))]
+        rows.append([*row, *[error_of(results.contender(shape, name)) for name in names]])
+    header = ["out", "m", "n", "k", "ours us", "block us", "ours / block"]
+    for name in names:
+        header += [f"{name} us", f"ours / {name}"]
+    header += [f"error of {name}" for name in names]
+    return source_line(result, result["shapes"]) + "\n\n" + table(header, rows, 1)
+
+
+def policies_table(shapes, ready=None):
+    """What exact m buys: the same shape under the policies exact, class and any; and when its kernel is ready."""
+    rows = []
+    after = {(r["m"], r["n"], r["k"], r["policy"], r["from"]): r["median_ms"] for r in ready["rows"]} if ready else {}
     for shape in shapes:
         times = {"exact": None, "class": None, "any": None}
         for contender in shape["contenders"]:
@@ -152,8 +194,20 @@ def policies_table(shapes):
         if times["exact"] and (times["class"] or times["any"]):
             rows.append([str(shape["m"]), str(shape["n"]), str(shape["k"]), *[microseconds(t) for t in times.values()],
                          *[number(times[p] / times["exact"] if times[p] else None) for p in ("class", "any")]])
+            if ready:
+                key = (shape["m"], shape["n"], shape["k"])
+                rows[-1] += [number(after.get((*key, policy, origin)), 0)
+                             for policy, origin in (("exact", "compiled"), ("exact", "disk"))]
     header = ["m", "n", "k", "exact us", "class us", "any us", "class / exact", "any / exact"]
-    return table(header, rows) if rows else None
+    if ready:
+        header += ["exact ready, compiled ms", "exact ready, from disk ms"]
+    if not rows:
+        return None
+    text = table(header, rows)
+    if ready:
+        text = (f"Ready: from the start of a process to the end of its first launch, medians of {ready['samples']}; "
+                f"{ready['machine']}, {ready['device']}, {ready['date'][:10]}, commit {ready['commit']}.\n\n" + text)
+    return text
 
 
 def jit_table(jit):
@@ -161,6 +215,18 @@ def jit_table(jit):
             for row in jit["rows"]]
     return (f"{jit['machine']}, {jit['date'][:10]}, commit {jit['commit']}; {jit['clock']}; {jit['driver']}.\n\n"
             + table(["what", "unit", "median", "spread %"], rows, 2))
+
+
+def labelled_tables(documents, ready):
+    """Those of runs that are for a table of their own."""
+    tables = {}
+    for label, make in (("pdl", pdl_table), ("python_peers", python_peers_table),
+                        ("policies", lambda r: policies_table(r["shapes"], ready))):
+        result = results.merge(results.labelled(documents, label))
+        text = make(result) if result else None
+        if text:
+            tables[label] = text
+    return tables
 
 
 def all_tables(result, jit, recorded):
@@ -184,9 +250,6 @@ def all_tables(result, jit, recorded):
             timed = [s for s in shapes if any(results.time_us(c, regime) for c in s["contenders"])]
             if timed:
                 tables[f"{kind}_{regime}"] = grouped_table(result, timed, kind, regime, recorded)
-    policies = policies_table([s for s in result["shapes"] if "groups" not in s])
-    if policies:
-        tables["policies"] = policies
     return tables
 
 
@@ -205,14 +268,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", nargs="*", help="result files of jitgemm bench")
     parser.add_argument("--jit", help="result file of bench/jit.py")
+    parser.add_argument("--ready", help="result file of bench/ready.py")
     parser.add_argument("--document", default=ROOT / "docs" / "performance.md", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    result = results.merge([results.load(path) for path in options.results]) if options.results else None
+    documents = [results.load(path) for path in options.results]
+    ready = json.loads(pathlib.Path(options.ready).read_text()) if options.ready else None
     jit = json.loads(pathlib.Path(options.jit).read_text()) if options.jit else None
     recorded = json.loads(RECORDED.read_text())
     before = options.document.read_text()
-    after, missing = replace(before, all_tables(result, jit, recorded))
+    found = all_tables(results.merge(results.labelled(documents, "")), jit, recorded)
+    after, missing = replace(before, {**found, **labelled_tables(documents, ready)})
     if missing:
         print(f"{options.document} has no place for: {', '.join(missing)}", file=sys.stderr)
     if options.check:

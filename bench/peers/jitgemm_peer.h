@@ -93,6 +93,11 @@ JITGEMM_PEER_API int32_t jitgemm_peer_open_grouped(const jitgemm_peer_grouped_pr
 /* One product of that set, on the CUstream; it may be captured into a graph. */
 JITGEMM_PEER_API int32_t jitgemm_peer_launch(void* peer, int32_t set, void* stream, char* error,
                                              size_t error_bytes);
+/* Called after open, once, with --pdl on or both: from now on launches of this peer carry the
+ * attribute of programmatic stream serialization, so that each may begin before the one in front of
+ * it has ended; what it reads and writes it touches after that end, as without. A module without
+ * this function is not timed so. */
+JITGEMM_PEER_API int32_t jitgemm_peer_programmatic(void* peer, char* error, size_t error_bytes);
 JITGEMM_PEER_API void jitgemm_peer_close(void* peer);
 
 #ifdef __cplusplus

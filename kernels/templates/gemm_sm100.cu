@@ -109,7 +109,7 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
           }
         }
       }
-      commit(stages.empty + 8 * stage.stage);
+      commit_stage(stages.empty + 8 * stage.stage);
       stage.next();
     }
   }
@@ -335,7 +335,7 @@ __device__ __forceinline__ void run(const GemmParams& p) {
 
   if (threadIdx.x == 0) {
     init_barriers(shared + Exact::kFull, Spec::kStages, Stages::kFullArrivals);
-    init_barriers(shared + Exact::kEmpty, Spec::kStages, 1);
+    init_barriers(shared + Exact::kEmpty, Spec::kStages, Geometry::kShare);
     init_barriers(shared + Exact::kAccumulatorFull, Exact::kAccumulators, 1);
     init_barriers(shared + Exact::kAccumulatorEmpty, Exact::kAccumulators,
                   Spec::kEpilogueWarps * Geometry::kPair);

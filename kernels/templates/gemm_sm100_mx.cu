@@ -119,7 +119,7 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
           column_tile += tcgen05::kDescriptorStepPer32Bytes;
         }
       }
-      commit(stages.empty + 8 * stage.stage);
+      commit_stage(stages.empty + 8 * stage.stage);
       stage.next();
     }
     commit(shared + Scaled::kAccumulatorFull + 8 * accumulator.stage);
@@ -369,7 +369,7 @@ __device__ __forceinline__ void run(const GemmParams& p) {
   if (threadIdx.x == 0) {
     init_barriers(shared + Scaled::kFull, Spec::kStages,
                   Stages::kFullArrivals + Scaled::kScaleWarps * 32 * Geometry::kPair);
-    init_barriers(shared + Scaled::kEmpty, Spec::kStages, 1);
+    init_barriers(shared + Scaled::kEmpty, Spec::kStages, Geometry::kShare);
     init_barriers(shared + Scaled::kAccumulatorFull, Scaled::kAccumulators, 1);
     init_barriers(shared + Scaled::kAccumulatorEmpty, Scaled::kAccumulators,
                   Spec::kEpilogueWarps * Geometry::kPair);

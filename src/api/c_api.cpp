@@ -7,6 +7,7 @@
 #include "api/convert.h"
 #include "problem/gemm_limits.h"
 #include "runtime/context.h"
+#include "runtime/given_key.h"
 #include "runtime/insert_only_map.h"
 #include "runtime/prepared_key.h"
 
@@ -32,6 +33,12 @@ struct jitgemm_context {
   std::shared_ptr<jitgemm::Context> context;
   jitgemm::InsertOnlyMap<jitgemm::PreparedKey, jitgemm_operation, jitgemm::PreparedKeyHash>
       operations{};
+  // The same operations under the bytes that prepare was given.
+  template <typename Problem>
+  using Given = jitgemm::InsertOnlyMap<jitgemm::GivenKey<Problem>, jitgemm_operation*,
+                                       jitgemm::GivenKeyHash<Problem>>;
+  Given<jitgemm_gemm_problem> given_problems{};
+  Given<jitgemm_grouped_gemm_problem> given_grouped_problems{};
   std::atomic<size_t> handles = 1;
 
   void retain() { handles.fetch_add(1, std::memory_order_relaxed); }
@@ -123,6 +130,21 @@ Status compile_problem(jitgemm_context* context, const Problem* problem, int32_t
   return ok_status();
 }
 
+auto& given_in(jitgemm_context& context, const jitgemm_gemm_problem*) {
+  return context.given_problems;
+}
+auto& given_in(jitgemm_context& context, const jitgemm_grouped_gemm_problem*) {
+  return context.given_grouped_problems;
+}
+
+// Whether the caller's struct is of this version: shorter and longer ones are read field by field.
+template <typename Problem>
+bool is_whole(const Problem* problem) {
+  size_t size = 0;
+  if (problem != nullptr) std::memcpy(&size, problem, sizeof(size));
+  return size == sizeof(Problem);
+}
+
 template <typename Problem>
 Status prepare_problem(jitgemm_device* device, const Problem* problem,
                        jitgemm_operation** operation) {
@@ -137,6 +159,7 @@ Status prepare_problem(jitgemm_device* device, const Problem* problem,
     JITGEMM_ASSIGN(PreparedGemm prepared, context.context->prepare(converted, {}, *device->device));
     entry = &context.operations.insert(key, {&context, std::move(prepared.operation)});
   }
+  if (is_whole(problem)) given_in(context, problem).insert({device->device, *problem}, entry);
   context.retain();
   *operation = entry;
   return ok_status();
@@ -149,6 +172,13 @@ Status find_problem(jitgemm_device* device, const Problem* problem, void* stream
   *operation = nullptr;
   if (device == nullptr) return null_argument("device");
   jitgemm_context& context = *device->context;
+  if (is_whole(problem)) {
+    if (jitgemm_operation** entry = given_in(context, problem).find({device->device, *problem})) {
+      context.retain();
+      *operation = *entry;
+      return ok_status();
+    }
+  }
   PreparedKey key{device->device, {}};
   JITGEMM_TRY(convert_unchecked(problem, device->device->info().arch, key.problem));
   // Only valid problems are in the table: checks are for those that are not.

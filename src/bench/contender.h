@@ -30,6 +30,8 @@ struct ContenderInfo {
   // Of grouped products: the form that is read and written, and how ours is told whose rows are.
   GroupedForm form = GroupedForm::kTight;
   std::string layout;
+  // Launched so that it may begin before the launch in front of it has ended (a PDL edge).
+  bool programmatic = false;
 };
 
 class Contender {

@@ -9,6 +9,8 @@
 #include "bench/regimes.h"
 #include "bench/result.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -30,6 +32,8 @@ class Contest {
              Result<std::unique_ptr<Contender>> contender);
   Status check_all(ContenderCheck& check);
   Status time_all(const TimingOptions& options);
+  // Repeats each contender's launch of set 0 and compares the bytes that it leaves at `out`.
+  Status repeat_all(uint64_t out, size_t bytes, int runs);
 
  private:
   struct Entry {

@@ -85,6 +85,7 @@ Result<std::unique_ptr<Contender>> make_jitgemm_contender(Workbench& bench,
   if (plan.problem.m_policy == MPolicy::kClass) info.variant += " m=class";
   if (plan.problem.m_policy == MPolicy::kAny) info.variant += " m=any";
   info.source = plan_source_name(product.source);
+  info.programmatic = !sets.empty() && sets.front().programmatic_dependence;
   info.form = form;
   if (plan.problem.grouping.grouped()) {
     info.layout = group_layout_name(plan.problem.grouping.layout);

@@ -134,6 +134,19 @@ class ModuleContender final : public Contender {
                   error);
   }
 
+  // From here on every launch may begin before the one in front of it has ended.
+  Status begin_early() {
+    if (module_.functions().programmatic == nullptr) {
+      return unsupported(module_.name() + ": has no launches with programmatic dependence");
+    }
+    ErrorText error = {};
+    if (module_.functions().programmatic(peer_, error.data(), error.size()) != 0) {
+      return unsupported(fmt::format("{}: {}", module_.name(), error.data()));
+    }
+    info_.programmatic = true;
+    return ok_status();
+  }
+
   const ContenderInfo& info() const override { return info_; }
 
   Status launch(size_t index, CuStream stream) override {
@@ -190,6 +203,8 @@ Status PeerModule::load_library(const std::string& path) {
   resolve(functions_.open, "jitgemm_peer_open");
   functions_.open_grouped = reinterpret_cast<decltype(functions_.open_grouped)>(
       library->find("jitgemm_peer_open_grouped"));
+  functions_.programmatic = reinterpret_cast<decltype(functions_.programmatic)>(
+      library->find("jitgemm_peer_programmatic"));
   resolve(functions_.launch, "jitgemm_peer_launch");
   resolve(functions_.close, "jitgemm_peer_close");
   if (!missing.empty()) {
@@ -205,16 +220,20 @@ Status PeerModule::load_library(const std::string& path) {
 
 Result<std::unique_ptr<Contender>> make_module_contender(const PeerModule& module,
                                                          const GemmProblem& problem,
-                                                         const Operands& operands) {
+                                                         const Operands& operands,
+                                                         bool programmatic) {
   auto contender = std::make_unique<ModuleContender>(module);
   JITGEMM_TRY(contender->open(tell(problem, operands)));
+  if (programmatic) JITGEMM_TRY(contender->begin_early());
   return std::unique_ptr<Contender>(std::move(contender));
 }
 
 Result<std::unique_ptr<Contender>> make_module_contender(const PeerModule& module, DType out_dtype,
-                                                         const GroupedOperands& operands) {
+                                                         const GroupedOperands& operands,
+                                                         bool programmatic) {
   auto contender = std::make_unique<ModuleContender>(module);
   JITGEMM_TRY(contender->open(tell(out_dtype, operands), peer_form(operands.shape())));
+  if (programmatic) JITGEMM_TRY(contender->begin_early());
   return std::unique_ptr<Contender>(std::move(contender));
 }
 

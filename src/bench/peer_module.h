@@ -26,6 +26,8 @@ struct PeerFunctions {
                           size_t error_bytes) = nullptr;
   int32_t (*launch)(void* peer, int32_t set, void* stream, char* error,
                     size_t error_bytes) = nullptr;
+  // May be null: a module that cannot begin early.
+  int32_t (*programmatic)(void* peer, char* error, size_t error_bytes) = nullptr;
   void (*close)(void* peer) = nullptr;
 };
 
@@ -47,11 +49,14 @@ class PeerModule {
   PeerFunctions functions_;
 };
 
-// `module` and `operands` outlive the contender.
+// `module` and `operands` outlive the contender. UNSUPPORTED where it is to be `programmatic` and
+// the module cannot.
 Result<std::unique_ptr<Contender>> make_module_contender(const PeerModule& module,
                                                          const GemmProblem& problem,
-                                                         const Operands& operands);
+                                                         const Operands& operands,
+                                                         bool programmatic = false);
 Result<std::unique_ptr<Contender>> make_module_contender(const PeerModule& module, DType out_dtype,
-                                                         const GroupedOperands& operands);
+                                                         const GroupedOperands& operands,
+                                                         bool programmatic = false);
 
 }  // namespace jitgemm::bench

@@ -55,12 +55,36 @@ std::vector<OperationPlan> varied_candidates(std::vector<OperationPlan> ranked, 
   return chosen;
 }
 
+std::vector<OperationPlan> one_of_each_arrangement(std::vector<OperationPlan> ranked) {
+  std::vector<OperationPlan> chosen;
+  std::set<std::tuple<KernelFamily, int32_t, int32_t, int64_t, int64_t>> seen;
+  for (OperationPlan& plan : ranked) {
+    const GemmPlan& product = plan.product();
+    const auto constant = [&](std::string_view name) {
+      for (const auto& [field, value] : product.extra_fields) {
+        if (field == name) return value;
+      }
+      return int64_t{0};
+    };
+    if (seen.emplace(product.family, product.cluster, product.split_k, constant("kSwap"),
+                     constant("kShare"))
+            .second) {
+      chosen.push_back(std::move(plan));
+    }
+  }
+  return chosen;
+}
+
 Result<std::vector<OperationPlan>> choose_plans(const GemmProblem& problem,
                                                 const PlanRequest& request,
                                                 const std::string& choice) {
   if (choice == "auto") {
     JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem, request));
     return std::vector<OperationPlan>{std::move(plan)};
+  }
+  if (choice == "arrangements") {
+    JITGEMM_ASSIGN(std::vector<OperationPlan> ranked, operation_candidates(problem, request));
+    return one_of_each_arrangement(std::move(ranked));
   }
   if (choice.starts_with("model:")) {
     int wanted = 0;

@@ -21,7 +21,12 @@ Result<std::vector<PlanOverrides>> parse_plan_overrides(std::string_view json);
 // a tile's width alone only the best few, so that `wanted` plans cover different arrangements.
 std::vector<OperationPlan> varied_candidates(std::vector<OperationPlan> ranked, int wanted);
 
-// "auto": the planner's own; "model:N": N varied candidates; anything else is JSON of overrides.
+// The best of each arrangement of work: kernel, sides of the operands, CTAs of a cluster, splits of
+// k, whether CTAs share tiles.
+std::vector<OperationPlan> one_of_each_arrangement(std::vector<OperationPlan> ranked);
+
+// "auto": the planner's own; "model:N": N varied candidates; "arrangements": one of each; anything
+// else is JSON of overrides.
 // `request`: the SM count and the measured plans, which "auto" looks into.
 Result<std::vector<OperationPlan>> choose_plans(const GemmProblem& problem,
                                                 const PlanRequest& request,

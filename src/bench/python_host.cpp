@@ -45,7 +45,7 @@ def _jitgemm_load(path, answer):
                      ("sets", ctypes.POINTER(GroupedSet))]
     class Answer(ctypes.Structure):
         _fields_ = [("open", ctypes.c_void_p), ("open_grouped", ctypes.c_void_p), ("launch", ctypes.c_void_p),
-                    ("close", ctypes.c_void_p), ("name", ctypes.c_char * 64),
+                    ("programmatic", ctypes.c_void_p), ("close", ctypes.c_void_p), ("name", ctypes.c_char * 64),
                     ("error", ctypes.c_char * 1024)]
     answer = Answer.from_address(answer)
     peers = {}
@@ -87,6 +87,10 @@ def _jitgemm_load(path, answer):
     def launch(peer, index, stream, error, size):
         return guarded(error, size, lambda: module.launch(peers[peer], index, stream or 0))
 
+    @ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+    def programmatic(peer, error, size):
+        return guarded(error, size, lambda: module.programmatic(peers[peer]))
+
     @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     def close(peer):
         peers.pop(peer, None)
@@ -102,7 +106,9 @@ def _jitgemm_load(path, answer):
                 raise TypeError("open and launch must be functions")
         if callable(getattr(module, "open_grouped", None)):
             answer.open_grouped = ctypes.cast(open_grouped, ctypes.c_void_p).value
-        _jitgemm_kept.append((module, open_peer, open_grouped, launch, close))
+        if callable(getattr(module, "programmatic", None)):
+            answer.programmatic = ctypes.cast(programmatic, ctypes.c_void_p).value
+        _jitgemm_kept.append((module, open_peer, open_grouped, launch, programmatic, close))
         answer.open, answer.launch, answer.close = (
             ctypes.cast(f, ctypes.c_void_p).value for f in (open_peer, launch, close))
 

@@ -33,6 +33,7 @@ Json contender_json(const ContenderResult& c, const ShapeResult& s) {
     json["form"] = grouped_form_name(c.info.form);
     if (!c.info.layout.empty()) json["layout"] = c.info.layout;
   }
+  if (c.info.programmatic) json["programmatic"] = true;
   if (c.estimate_us > 0) json["estimate_us"] = c.estimate_us;
   if (!c.not_timed.empty()) json["not_timed"] = c.not_timed;
   if (c.check) {
@@ -42,6 +43,12 @@ Json contender_json(const ContenderResult& c, const ShapeResult& s) {
         {"limit",       c.info.error_limit  },
         {"not_finite",  c.check->not_finite },
         {"checked",     c.check->checked    }
+    };
+  }
+  if (c.repeats) {
+    json["repeats"] = {
+        {"runs",      c.repeats->runs     },
+        {"differing", c.repeats->differing}
     };
   }
   if (!c.rested_us.empty()) {
@@ -106,7 +113,7 @@ std::string to_json(const BenchResult& r) {
     }
     shapes.push_back(std::move(shape));
   }
-  const Json document = {
+  Json document = {
       {"schema",         1               },
       {"verb",           "bench"         },
       {"date",           r.date          },
@@ -121,6 +128,7 @@ std::string to_json(const BenchResult& r) {
       {"ceilings",       ceilings        },
       {"shapes",         shapes          }
   };
+  if (!r.label.empty()) document["label"] = r.label;
   return document.dump(1) + "\n";
 }
 

@@ -22,6 +22,12 @@ struct SustainedResult {
   DeviceState state;
 };
 
+// How often one launch was repeated, and how often the bits of its result were others.
+struct RepeatResult {
+  int runs = 0;
+  int differing = 0;
+};
+
 struct ContenderResult {
   ContenderInfo info;
   double estimate_us = 0;  // of a plan, by the model
@@ -30,6 +36,7 @@ struct ContenderResult {
   std::optional<CheckResult> check;
   std::vector<double> rested_us;  // a call, in the order they were taken
   std::optional<SustainedResult> sustained;
+  std::optional<RepeatResult> repeats;
 };
 
 struct ShapeResult {
@@ -61,6 +68,7 @@ struct BenchResult {
   double power_limit_w = 0;
   std::string cublaslt;  // version, or why it is not there
   int rounds = 0;
+  std::string label;  // which table a run is for, where its shapes are also in another
   std::vector<Ceiling> ceilings;
   std::vector<ShapeResult> shapes;
 };

@@ -25,8 +25,14 @@ ContenderInfo ours(const OperationPlan& plan) {
   return info;
 }
 
-ContenderInfo peer(std::string name, Product product = Product::kBlockScaled) {
+std::vector<GemmArguments> with_edges(std::vector<GemmArguments> sets, bool early) {
+  for (GemmArguments& set : sets) set.programmatic_dependence = early;
+  return sets;
+}
+
+ContenderInfo peer(std::string name, Product product = Product::kBlockScaled, bool early = false) {
   ContenderInfo info;
+  info.programmatic = early;
   info.name = std::move(name);
   info.source = "peer";
   info.product = product;
@@ -48,12 +54,16 @@ Result<ShapeResult> run_shape(GpuSession& session, const std::vector<OperationPl
   result.sets = operand_sets(result.shape.flops(), operand_bytes(result.shape));
   JITGEMM_ASSIGN(const Operands operands, Operands::draw(session, problem, result.sets));
   Contest contest(session, result);
-  for (const OperationPlan& plan : plans) {
-    JITGEMM_TRY(
-        contest.add(ours(plan), plan.product().estimate_us,
-                    make_jitgemm_contender(session, plan, launch_sets(plan.problem, operands))));
+  for (const bool early : options.edges()) {
+    for (const OperationPlan& plan : plans) {
+      JITGEMM_TRY(
+          contest.add(ours(plan), plan.product().estimate_us,
+                      make_jitgemm_contender(
+                          session, plan, with_edges(launch_sets(plan.problem, operands), early))));
+    }
   }
-  if (peers != nullptr) {
+  // cuBLASLt offers no launches that may begin early.
+  if (peers != nullptr && options.pdl != PdlEdges::kOn) {
     JITGEMM_TRY(
         contest.add(peer("cublaslt_block"), 0,
                     make_cublaslt_contender(*peers, CublasLtKind::kBlock, problem, operands)));
@@ -63,13 +73,19 @@ Result<ShapeResult> run_shape(GpuSession& session, const std::vector<OperationPl
           make_cublaslt_contender(*peers, CublasLtKind::kTensorwise, problem, operands)));
     }
   }
-  for (const PeerModule* module : options.modules) {
-    JITGEMM_TRY(
-        contest.add(peer(module->name()), 0, make_module_contender(*module, problem, operands)));
+  for (const bool early : options.edges()) {
+    for (const PeerModule* module : options.modules) {
+      JITGEMM_TRY(contest.add(peer(module->name(), Product::kBlockScaled, early), 0,
+                              make_module_contender(*module, problem, operands, early)));
+    }
   }
   JITGEMM_ASSIGN(SampledCheck check, SampledCheck::create(session, problem, operands));
   JITGEMM_TRY(contest.check_all(check));
   result.setup_s = seconds_since(start);
+  if (options.repeats > 0) {
+    JITGEMM_TRY(contest.repeat_all(operands.sets()[0].out, operands.out_bytes(), options.repeats));
+    return result;
+  }
   JITGEMM_TRY(contest.time_all(options.timing));
   return result;
 }
@@ -89,25 +105,30 @@ Result<ShapeResult> run_grouped_shape(GpuSession& session, const GroupedShape& s
   JITGEMM_ASSIGN(const GroupedOperands operands,
                  GroupedOperands::draw(session, shape, out_dtype, result.sets));
   Contest contest(session, result);
-  for (const OperationPlan& plan : plans) {
-    ContenderInfo info = ours(plan);
-    info.form = form_of(shape, plan.problem);
-    info.layout = group_layout_name(plan.problem.grouping.layout);
-    Result<std::unique_ptr<Contender>> contender =
-        make_jitgemm_contender(session, plan, launch_sets(plan.problem, operands), info.form);
-    JITGEMM_TRY(contest.add(std::move(info), plan.product().estimate_us, std::move(contender)));
+  for (const bool early : options.edges()) {
+    for (const OperationPlan& plan : plans) {
+      ContenderInfo info = ours(plan);
+      info.form = form_of(shape, plan.problem);
+      info.layout = group_layout_name(plan.problem.grouping.layout);
+      Result<std::unique_ptr<Contender>> contender = make_jitgemm_contender(
+          session, plan, with_edges(launch_sets(plan.problem, operands), early), info.form);
+      JITGEMM_TRY(contest.add(std::move(info), plan.product().estimate_us, std::move(contender)));
+    }
   }
-  const auto add_peer = [&](const std::string& name,
+  const auto add_peer = [&](const std::string& name, bool early,
                             Result<std::unique_ptr<Contender>> contender) -> Status {
-    ContenderInfo info = peer(name);
+    ContenderInfo info = peer(name, Product::kBlockScaled, early);
     info.form = peer_form(shape);
     return contest.add(std::move(info), 0, std::move(contender));
   };
-  if (peers != nullptr) {
-    JITGEMM_TRY(add_peer("cublaslt_loop", make_cublaslt_loop(*peers, out_dtype, operands)));
+  if (peers != nullptr && options.pdl != PdlEdges::kOn) {
+    JITGEMM_TRY(add_peer("cublaslt_loop", false, make_cublaslt_loop(*peers, out_dtype, operands)));
   }
-  for (const PeerModule* module : options.modules) {
-    JITGEMM_TRY(add_peer(module->name(), make_module_contender(*module, out_dtype, operands)));
+  for (const bool early : options.edges()) {
+    for (const PeerModule* module : options.modules) {
+      JITGEMM_TRY(add_peer(module->name(), early,
+                           make_module_contender(*module, out_dtype, operands, early)));
+    }
   }
   JITGEMM_ASSIGN(GroupedCheck check, GroupedCheck::create(session, out_dtype, operands));
   JITGEMM_TRY(contest.check_all(check));

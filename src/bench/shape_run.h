@@ -12,11 +12,26 @@
 
 namespace jitgemm::bench {
 
+// Whether a launch may begin before the one in front of it has ended: nobody's, everybody's who
+// can, or both side by side.
+enum class PdlEdges { kOff, kOn, kBoth };
+
 struct ShapeRunOptions {
   TimingOptions timing;
   bool tensorwise = true;  // with the peers, the product without block scales
   // Peers from outside; they outlive the run.
   std::vector<const PeerModule*> modules;
+  PdlEdges pdl = PdlEdges::kOff;
+  int repeats = 0;  // of each launch, its bits compared; nothing is timed then
+
+  std::vector<bool> edges() const {
+    switch (pdl) {
+      case PdlEdges::kOff: return {false};
+      case PdlEdges::kOn: return {true};
+      case PdlEdges::kBoth: break;
+    }
+    return {false, true};
+  }
 };
 
 // `plans` are those of ours that take part, all of one shape. `peers` may be null.

@@ -92,6 +92,8 @@ SimDevice::SimDevice(Arch arch, const SimDeviceOptions& options) {
   options_.sanitize = options.sanitize;
   options_.races = options.races;
   options_.strict = options.strict;
+  options_.last_warps = options.last_warps;
+  options_.trace = options.trace;
   if (options.step_limit != 0) options_.step_limit = options.step_limit;
   options_.threads =
       options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());

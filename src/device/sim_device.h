@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace jitgemm {
@@ -24,7 +25,9 @@ struct SimDeviceOptions {
   bool races = true;        // sim::Options
   bool strict = true;       // the same
   uint64_t step_limit = 0;  // warp instructions of a launch; 0: the simulator's default
-  std::function<void(const sim::Report&)> observe;  // called after each launch, if set
+  uint64_t last_warps = 0;  // sim::Options
+  std::function<void(std::string_view line)> trace = {};  // the same
+  std::function<void(const sim::Report&)> observe;        // called after each launch, if set
 };
 
 class SimDevice final : public Device {

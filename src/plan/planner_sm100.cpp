@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 
 namespace jitgemm {
 namespace {
@@ -46,12 +47,17 @@ struct Choice {
   bool swap = false;
   int pair = 1;
   int split = 1;
+  int share = 1;    // CTAs that fetch the column operand together
   int columns = 0;  // N of the matrix instruction
   int epilogue_warps = 4;
   int accumulators = 2;
   int stages = 0;
   bool tma_store = false;
   double cycles = 0;
+
+  int cluster() const { return pair * split * share; }
+  // Tiles of 128 lanes that a cluster has side by side.
+  int lane_tiles() const { return pair * share; }
 };
 
 struct Inputs {
@@ -64,7 +70,7 @@ struct Inputs {
   Feed column_feed(const Choice& c) const { return c.swap ? feed_a : feed_b; }
   // Tiles of one CTA or pair, over all groups.
   int64_t tiles(const Choice& c) const {
-    const int lanes = kLanes * c.pair;
+    const int lanes = kLanes * c.lane_tiles();
     return planned_windows(input, c.swap ? c.columns : lanes) *
            ceil_div(input.problem.n, c.swap ? lanes : c.columns);
   }
@@ -72,6 +78,18 @@ struct Inputs {
 
 int accumulator_stride(const Choice& c) {
   return static_cast<int>(ceil_div(c.columns, 32)) * 32;
+}
+
+// Columns of tensor memory that the scales of one stage take.
+int stage_scale_columns(const Choice& c) {
+  return c.family == KernelFamily::kSm100Mx ? 4 * (1 + static_cast<int>(ceil_div(c.columns, 128)))
+                                            : 0;
+}
+
+// Accumulators that are summed over all of K: two, so that a tile's epilogue overlaps the next
+// tile's products, where they leave room for the scales of four stages.
+int whole_accumulators(const Choice& c) {
+  return 2 * accumulator_stride(c) + 4 * stage_scale_columns(c) <= kTensorColumns ? 2 : 1;
 }
 
 // Neighbouring columns that share a scale: Exact::kScaleRun.
@@ -112,7 +130,7 @@ int most_stages(const Choice& c, const PlannerInput& input) {
   int stages = std::min(kMaxStages, room / stage_bytes(c));
   if (c.family == KernelFamily::kSm100Mx) {
     const int left = kTensorColumns - c.accumulators * accumulator_stride(c);
-    stages = std::min(stages, left / (4 * (1 + static_cast<int>(ceil_div(c.columns, 128)))));
+    stages = std::min(stages, left / stage_scale_columns(c));
   }
   return stages;
 }
@@ -139,7 +157,7 @@ constexpr double kCyclesPerMicrosecond = 1900;
 double estimate(const Choice& c, const Inputs& in) {
   const GemmProblem& p = in.input.problem;
   const int64_t tiles = in.tiles(c);
-  const int64_t slots = std::max<int64_t>(1, in.input.sm_count / (c.pair * c.split));
+  const int64_t slots = std::max<int64_t>(1, in.input.sm_count / c.cluster());
   const double waves = static_cast<double>(ceil_div(tiles, slots));
   const double columns = c.columns;
   const double own_columns = columns / c.pair;
@@ -150,7 +168,7 @@ double estimate(const Choice& c, const Inputs& in) {
       steps * std::max(kLanes * columns * kStep / kMacs,
                        2 * (kLanes + own_columns) * kStep / kSharedBytesPerCycle);
   const double lane_load = feed_cycles(in.lane_feed(c), kLanes * kTileK);
-  const double column_load = feed_cycles(in.column_feed(c), own_columns * kTileK);
+  const double column_load = feed_cycles(in.column_feed(c), own_columns * kTileK / c.share);
   const double load = in.feeds_tma() ? lane_load + column_load : std::max(lane_load, column_load);
   double stage = std::max(multiply, load);
   if (c.family == KernelFamily::kSm100) {
@@ -161,6 +179,9 @@ double estimate(const Choice& c, const Inputs& in) {
   }
   const double stages = static_cast<double>(ceil_div(ceil_div(p.k_bytes(), kTileK), c.split));
   const double store = columns * (c.tma_store ? 2 : c.swap ? 3 : 6);
+  // Who shares waits for the slowest: a preference for fewer CTAs a cluster, where nothing is
+  // gained.
+  if (c.share > 1) stage *= 1.01;
   double cycles = waves * stages * stage + (waves - 1) * 50 + kTileOverhead + store;
   // Without a second accumulator no product overlaps a tile's epilogue.
   if (c.accumulators == 1) cycles += (waves - 1) * columns * 4;
@@ -172,56 +193,81 @@ double estimate(const Choice& c, const Inputs& in) {
   return std::max(cycles, bytes / (kHbmBytesPerCycle * in.input.sm_count) + kTileOverhead + store);
 }
 
+// What the CTAs of a cluster are to each other: a pair that shares its instructions, splits of k,
+// or neighbours that share the column operand. Of equals the first is taken.
+struct Cluster {
+  int pair;
+  int split;
+  int share;
+  constexpr int ctas() const { return pair * split * share; }
+};
+constexpr Cluster kClusters[] = {
+    {1, 1, 1},
+    {1, 2, 1},
+    {1, 4, 1},
+    {1, 8, 1},
+    {2, 1, 1},
+    {1, 1, 2},
+    {1, 1, 4}
+};
+
+bool cluster_fits(const Cluster& cluster, bool swap, int columns, const Inputs& in) {
+  const GemmProblem& p = in.input.problem;
+  const PlanOverrides& force = in.input.overrides;
+  if (force.cluster && *force.cluster != cluster.ctas()) return false;
+  if (force.split_k && *force.split_k != cluster.split) return false;
+  if (cluster.ctas() == 1) return true;
+  if (p.grouping.grouped()) return false;
+  // A split CTA brings its own operands, however they are fed.
+  if (cluster.split > 1) return swap && !p.batch_invariant && split_fits(p, cluster.split);
+  return in.feeds_tma() && columns % (cluster.pair == 2 ? 32 : 8 * cluster.share) == 0;
+}
+
+// What follows from a choice of tile and cluster; nothing where no kernel has that.
+std::optional<Choice> complete(Choice c, const Inputs& in) {
+  const GemmProblem& p = in.input.problem;
+  const PlanOverrides& force = in.input.overrides;
+  const bool exact = c.family == KernelFamily::kSm100;
+  // A second warp for each group of lanes where there are columns enough for two.
+  c.epilogue_warps = exact && c.columns >= 64 && c.columns % 32 == 0 ? 8 : 4;
+  const int warp_columns = c.columns / (c.epilogue_warps / 4);
+  // Sums that an epilogue thread can hold beside what it needs for a partial sum: fewer where feed
+  // warps take their share of registers, or where every column has a scale.
+  const int most = !in.feeds_tma() ? 64 : scale_run(c, p.group_n) == 1 && !c.swap ? 96 : 128;
+  if (exact && warp_columns > most) return std::nullopt;
+  c.accumulators =
+      exact ? std::min(8, kTensorColumns / accumulator_stride(c)) : whole_accumulators(c);
+  const int slab_columns = 128 / dtype_info(p.out_dtype).bytes;
+  c.tma_store = !c.swap && store_for(p) == Store::kTma && warp_columns % slab_columns == 0;
+  c.stages = most_stages(c, in.input);
+  if (force.stages && *force.stages > c.stages) return std::nullopt;
+  c.stages = force.stages.value_or(c.stages);
+  if (c.stages < 2) return std::nullopt;
+  c.cycles = estimate(c, in);
+  return c;
+}
+
 // Every legal choice for one family.
 std::vector<Choice> choices(KernelFamily family, const Inputs& in) {
-  const PlannerInput& input = in.input;
-  const GemmProblem& p = input.problem;
-  const PlanOverrides& force = input.overrides;
-  const bool exact = family == KernelFamily::kSm100;
+  const PlanOverrides& force = in.input.overrides;
   std::vector<Choice> list;
   for (const bool swap : {false, true}) {
-    if (swap && p.batch_invariant) continue;
+    if (swap && in.input.problem.batch_invariant) continue;
     if (force.tile_m && !swap && *force.tile_m != kLanes) continue;
     if (force.tile_n && swap && *force.tile_n != kLanes) continue;
     for (int columns = 16; columns <= (swap ? 128 : 256); columns += 16) {
       const auto forced = swap ? force.tile_m : force.tile_n;
       if (forced && *forced != columns) continue;
-      for (const int pair : {1, 2}) {
-        for (const int split : {1, 2, 4, 8}) {
-          if (pair == 2 && (columns % 32 != 0 || !in.feeds_tma() || split > 1)) continue;
-          if (pair * split > 1 && p.grouping.grouped()) continue;
-          if (force.cluster && *force.cluster != pair * split) continue;
-          if (force.split_k && *force.split_k != split) continue;
-          if (split > 1 && (!swap || p.batch_invariant || !split_fits(p, split))) {
-            continue;
-          }
-          Choice c;
-          c.family = family;
-          c.swap = swap;
-          c.pair = pair;
-          c.split = split;
-          c.columns = columns;
-          // A second warp for each group of lanes where there are columns enough for two.
-          c.epilogue_warps = exact && columns >= 64 && columns % 32 == 0 ? 8 : 4;
-          const int warp_columns = columns / (c.epilogue_warps / 4);
-          // Sums that an epilogue thread can hold beside what it needs for a partial sum: fewer
-          // where feed warps take their share of registers, or where every column has a scale.
-          const int most = !in.feeds_tma() ? 64 : scale_run(c, p.group_n) == 1 && !swap ? 96 : 128;
-          if (exact && warp_columns > most) continue;
-          c.accumulators = exact ? std::min(8, kTensorColumns / accumulator_stride(c))
-                           : 2 * accumulator_stride(c) <= 384 ? 2
-                                                              : 1;
-          const int slab_columns = 128 / dtype_info(p.out_dtype).bytes;
-          c.tma_store = !swap && store_for(p) == Store::kTma && warp_columns % slab_columns == 0;
-          c.stages = most_stages(c, input);
-          if (force.stages) {
-            if (*force.stages > c.stages) continue;
-            c.stages = *force.stages;
-          }
-          if (c.stages < 2) continue;
-          c.cycles = estimate(c, in);
-          list.push_back(c);
-        }
+      for (const Cluster& cluster : kClusters) {
+        if (!cluster_fits(cluster, swap, columns, in)) continue;
+        Choice c;
+        c.family = family;
+        c.swap = swap;
+        c.pair = cluster.pair;
+        c.split = cluster.split;
+        c.share = cluster.share;
+        c.columns = columns;
+        if (const std::optional<Choice> whole = complete(c, in)) list.push_back(*whole);
       }
     }
   }
@@ -257,12 +303,12 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
   reasons.push_back(family_reason(c, in.input));
   const int64_t tiles = in.tiles(c);
   if (p.grouping.grouped()) reasons.push_back(group_reason(in.input, plan.tile_m));
-  const int64_t slots = std::max<int64_t>(1, in.input.sm_count / (c.pair * c.split));
-  reasons.push_back(
-      fmt::format("{} x {} tiles: {} of them in {} wave(s) on {} SMs; the model's estimate is "
-                  "{:.0f} cycles",
-                  plan.tile_m * (c.swap ? 1 : c.pair), plan.tile_n * (c.swap ? c.pair : 1), tiles,
-                  ceil_div(tiles, slots), in.input.sm_count, c.cycles));
+  const int64_t slots = std::max<int64_t>(1, in.input.sm_count / c.cluster());
+  reasons.push_back(fmt::format(
+      "{} x {} tiles: {} of them in {} wave(s) on {} SMs; the model's estimate is "
+      "{:.0f} cycles",
+      plan.tile_m * (c.swap ? 1 : c.lane_tiles()), plan.tile_n * (c.swap ? c.lane_tiles() : 1),
+      tiles, ceil_div(tiles, slots), in.input.sm_count, c.cycles));
   if (c.swap) {
     reasons.push_back(fmt::format(
         "operands swapped: weights take the 128 lanes, the {} tokens the side that is {} wide",
@@ -272,6 +318,12 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
     reasons.push_back(
         "CTA pair: each CTA loads half of the column operand, so that shared memory and L2 carry "
         "less for every product");
+  }
+  if (c.share > 1) {
+    reasons.push_back(fmt::format(
+        "clusters of {} share their tiles of {} by multicast: less is read from L2, and a stage is "
+        "free once all have multiplied it",
+        c.share, c.swap ? "a" : "b"));
   }
   if (c.split > 1) {
     reasons.push_back(
@@ -330,15 +382,15 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
     schedule_warp = c.family != KernelFamily::kSm100Mx ? kControlWarps - 1 : warps++;
   }
   plan.threads = 32 * warps;
-  plan.cluster = c.pair * c.split;
+  plan.cluster = c.cluster();
   plan.split_k = c.split;
   plan.grid = GridKind::kPersistent;
   plan.feed_a = in.feed_a;
   plan.feed_b = in.feed_b;
   plan.store = c.tma_store ? Store::kTma : Store::kDirect;
   const TensorMapPlan lane_map{in.lane_feed(c) == Feed::kTma, kLanes, kTileK, Swizzle::k128B};
-  const TensorMapPlan column_map{in.column_feed(c) == Feed::kTma, c.columns / c.pair, kTileK,
-                                 Swizzle::k128B};
+  const TensorMapPlan column_map{in.column_feed(c) == Feed::kTma, c.columns / c.pair / c.share,
+                                 kTileK, Swizzle::k128B};
   plan.a_map = c.swap ? column_map : lane_map;
   plan.b_map = c.swap ? lane_map : column_map;
   plan.out_map = {c.tma_store, 32, 128 / dtype_info(input.problem.out_dtype).bytes, Swizzle::k128B};
@@ -346,6 +398,7 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
   plan.extra_fields = {
       {"kSwap",          c.swap ? 1 : 0  },
       {"kPair",          c.pair          },
+      {"kShare",         c.share         },
       {"kEpilogueWarps", c.epilogue_warps},
       {"kAccumulators",  c.accumulators  },
       {"kScheduleWarp",  schedule_warp   },
@@ -401,8 +454,9 @@ Result<GemmPlan> plan_sm100(const PlannerInput& input) {
         "overrides: no kernel has that combination; tiles are 128 x 16..256 or, with swapped "
         "operands, 16..128 x 128, in steps of 16 (narrower where each column has a scale of its "
         "own "
-        "or rows are illegal for TMA); clusters of 2 need TMA-legal rows; k is split 2, 4 or 8 "
-        "ways "
+        "or rows are illegal for TMA); pairs and clusters that share an operand need TMA-legal "
+        "rows; k is split 2, 4 or "
+        "8 ways "
         "for swapped operands");
   }
   // Among equals the first: fewer CTAs a cluster, narrower tiles.

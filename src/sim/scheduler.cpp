@@ -147,6 +147,7 @@ class Worker {
       if (cluster.random_state != 0) shuffle(cluster, order);
       uint64_t ran = 0;
       for (Warp* warp : order) {
+        if (runs_last(*warp)) continue;
         const uint32_t turn = cluster.random_state == 0
                                   ? kTurn
                                   : 1 + static_cast<uint32_t>(cluster.random() % (2 * kTurn));
@@ -163,11 +164,12 @@ class Worker {
       if (ran == 0) {
         if (cluster.engine.complete_one(cluster, cluster.random())) {
           ++cluster.steps;
-        } else if (!any_can_run(order) && !resolve_standstill(cluster)) {
+        } else if ((ran = run_last_warps(order)) == 0 && !any_can_run(order) &&
+                   !resolve_standstill(cluster)) {
           return SliceEnd::kFault;
         }
         if (cluster.fault) return SliceEnd::kFault;
-        continue;
+        if (ran == 0 || order.empty()) continue;
       }
       slice += ran;
       if (grid_.steps.fetch_add(ran, std::memory_order_relaxed) + ran > grid_.options.step_limit) {
@@ -195,7 +197,9 @@ class Worker {
         idle_ops += ran;
         if (++idle_rounds >= kIdleRounds) {
           idle_rounds = 0;
-          if (cluster.engine.complete_one(cluster, cluster.random())) idle_ops = 0;
+          if (cluster.engine.complete_one(cluster, cluster.random()) || run_last_warps(order) != 0)
+            idle_ops = 0;
+          if (order.empty()) continue;
         }
       }
       if (cluster.fault) return SliceEnd::kFault;
@@ -239,6 +243,20 @@ class Worker {
     return warp.cp_async_groups.size() + warp.bulk_groups.size() + warp.bulk_read_groups.size() +
            s.tcgen05.size() + s.loads.size() + s.stores.size() + s.load_registers.size() +
            s.wgmma.size();
+  }
+  bool runs_last(const Warp& warp) const {
+    return warp.index < 64 && (grid_.options.last_warps >> warp.index & 1) != 0;
+  }
+  // One instruction of each warp that runs last, of those that can; how many that were.
+  uint64_t run_last_warps(std::vector<Warp*>& order) {
+    if (grid_.options.last_warps == 0) return 0;
+    uint64_t ran = 0;
+    for (Warp* warp : order) {
+      if (runs_last(*warp)) ran += run_warp(*warp, 1, counts_, observer_);
+      if (warp->cta.cluster.fault) break;
+    }
+    std::erase_if(order, [](const Warp* w) { return w->finished(); });
+    return ran;
   }
   static void shuffle(Cluster& cluster, std::vector<Warp*>& order) {
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[cluster.random() % i]);

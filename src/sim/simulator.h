@@ -106,6 +106,10 @@ struct Options {
                           << 30;  // bytes of simulator state (registers, shared, tensor)
   uint64_t time_limit_ms = 0;     // of this machine's clock; 0: none
   bool statistics = false;        // fills Report::statistics; slower
+  // A bit for each warp of a CTA (the first 64) that runs last: one instruction at a time, and only
+  // when no other warp of its cluster can go on and no asynchronous operation is in flight. What
+  // the others have done by then is what they do without it.
+  uint64_t last_warps = 0;
   // Called with a line of text for every warp instruction and every wait. The run then uses one
   // host thread.
   std::function<void(std::string_view line)> trace = {};

@@ -256,11 +256,18 @@ Result<LaunchDescription> parse_launch(const JsonCursor& json, const NameTable& 
 
 Status parse_options(const JsonCursor& json, RunOptions& options) {
   constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-  JITGEMM_TRY(
-      json.require_object({"seed", "numerics", "sanitize", "races", "strict", "threads",
-                           "step_limit", "time_limit", "memory_limit", "statistics", "trace"}));
+  JITGEMM_TRY(json.require_object({"seed", "last_warps", "numerics", "sanitize", "races", "strict",
+                                   "threads", "step_limit", "time_limit", "memory_limit",
+                                   "statistics", "trace"}));
   sim::Options& simulator = options.simulator;
   JITGEMM_ASSIGN(simulator.seed, integer_or(json, "seed", 0, 0, kMost));
+  if (const auto warps = json.field("last_warps")) {
+    JITGEMM_TRY(warps->require_array());
+    for (size_t i = 0; i < warps->size(); ++i) {
+      JITGEMM_ASSIGN(const uint64_t warp, warps->element(i).integer(0, 63));
+      simulator.last_warps |= uint64_t{1} << warp;
+    }
+  }
   JITGEMM_ASSIGN(const uint64_t threads, integer_or(json, "threads", 1, 1, 1024));
   simulator.threads = static_cast<uint32_t>(threads);
   JITGEMM_ASSIGN(simulator.step_limit,

@@ -128,9 +128,34 @@ class Tables(unittest.TestCase):
         self.assertIn("37.1 (729 in use)", found["masked_rested"])
         self.assertNotIn("seed_bf16_rested", found)
 
-    def test_policies_are_compared_with_exact(self):
-        text = tables.all_tables(results.merge([self.RESULT]), None, RECORDED)["policies"]
+    def test_policies_are_compared_with_exact_and_its_kernel_is_ready_after_some_time(self):
+        documents = [dict(self.RESULT, label="policies")]
+        text = tables.labelled_tables(documents, None)["policies"]
         self.assertIn("| 64 | 4096 | 4096 | 9.0 | 9.9 | 12.0 | 1.10 | 1.33 |", text)
+        row = {"m": 64, "n": 4096, "k": 4096, "policy": "exact"}
+        ready = {"machine": "cores", "device": "its GPU", "date": "2026-03-01", "commit": "abc", "samples": 3,
+                 "rows": [dict(row, **{"from": "compiled", "median_ms": 812.4}), dict(row, **{"from": "disk", "median_ms": 301})]}
+        text = tables.labelled_tables(documents, ready)["policies"]
+        self.assertIn("| 1.10 | 1.33 | 812 | 301 |", text)
+
+    def test_a_run_for_a_table_of_its_own_leaves_the_tables_of_shapes_alone(self):
+        labelled = dict(self.RESULT, label="python_peers")
+        self.assertEqual(results.labelled([labelled, self.RESULT], ""), [self.RESULT])
+        self.assertIsNone(results.merge(results.labelled([labelled], "")))
+        text = tables.labelled_tables([labelled], None)["python_peers"]
+        self.assertIn("| BF16 | 1024 | 2048 | 2048 | 9.0 | 12.0 | 0.75 | 7.0 | 1.29 | 1.50e-03 |", text)
+
+    def test_edges_are_off_on_both_sides_or_on_on_both(self):
+        early = lambda name, us: dict(timed(name, us), programmatic=True)  # noqa: E731
+        run = document(shape(8, 7168, 2048, timed("jitgemm", 6, "model"), early("jitgemm", 5), timed("cublaslt_block", 9),
+                             timed("mine", 8), early("mine", 4)))
+        text = tables.labelled_tables([dict(run, label="pdl")], None)["pdl"]
+        self.assertIn("| 8 | 7168 | 2048 | 6.0 | 5.0 | 0.83 | 9.0 | 8.0 | 0.75 | 4.0 | 1.25 |", text)
+        self.assertEqual(results.time_us(results.ours(run["shapes"][0]), "rested"), 6)
+
+    def test_few_rows_of_large_weights_have_a_goal_by_their_bytes(self):
+        self.assertIsNone(results.decode_goal_us(shape(1, 2112, 7168)))
+        self.assertAlmostEqual(results.decode_goal_us(shape(1, 4096, 7168)), 1.15 * (7168 + 4096 * 7168) / 4.6e6 + 2.4)
 
     def test_only_what_is_between_the_markers_is_written_and_twice_is_once(self):
         before = "a\n<!-- table x -->\nold\n<!-- end x -->\nb\n<!-- table y -->\nkept\n<!-- end y -->\n"
@@ -143,10 +168,12 @@ class Tables(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             (folder / "result.json").write_text(json.dumps(self.RESULT))
+            (folder / "policies.json").write_text(json.dumps(dict(self.RESULT, label="policies")))
             page = folder / "page.md"
             page.write_text("".join(f"<!-- table {n} -->\n<!-- end {n} -->\n"
                                     for n in ("seed_bf16_rested", "odd_bf16_rested", "policies")))
-            command = [sys.executable, BENCH / "tables.py", folder / "result.json", "--document", page]
+            command = [sys.executable, BENCH / "tables.py", folder / "result.json", folder / "policies.json", "--document",
+                       page]
             self.assertEqual(subprocess.run([*command, "--check"]).returncode, 1)
             self.assertEqual(subprocess.run(command).returncode, 0)
             self.assertEqual(subprocess.run([*command, "--check"]).returncode, 0)
@@ -154,7 +181,7 @@ class Tables(unittest.TestCase):
 
     def test_the_page_has_a_place_for_every_table(self):
         page = (BENCH.parent / "docs" / "performance.md").read_text()
-        names = ["ceilings", "policies", "jit"]
+        names = ["ceilings", "policies", "jit", "pdl", "python_peers"]
         names += [f"{f}_{d}_{r}" for f in ("seed", "decode", "odd") for d in ("bf16", "f32")
                   for r in ("rested", "sustained")]
         names += [f"{kind}_{r}" for kind in ("contiguous", "masked") for r in ("rested", "sustained")]

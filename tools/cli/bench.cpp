@@ -28,7 +28,11 @@ struct BenchFlags {
   std::string python_library;
   std::string output;
   std::string commit = "unknown";
+  std::string label;
+  std::string pdl = "off";
+  double sustained_seconds = 0.2;
   int rounds = 9;
+  int repeats = 0;
   double seconds_per_shape = 0;
   bool ceilings = false;
   bool no_peers = false;
@@ -152,12 +156,16 @@ void print_shape(const bench::ShapeResult& shape) {
       times += fmt::format("  sustained {:9.2f} us, {:.0f} MHz, {:.0f} W", c.sustained->call_us,
                            c.sustained->state.sm_clock_mhz, c.sustained->state.power_w);
     }
+    if (c.repeats) {
+      times += fmt::format(" {} of {} runs with other bits", c.repeats->differing, c.repeats->runs);
+    }
     if (!c.not_timed.empty()) times += " not timed: " + c.not_timed;
     if (c.check) times += fmt::format("  error {:.3g}", c.check->relative_l2);
     std::string form;
     if (shape.groups)
       form = fmt::format("{} {} ", bench::grouped_form_name(c.info.form), c.info.layout);
-    fmt::print("  {:<20}{}  {}{}\n", c.info.name, times, form, c.info.variant);
+    fmt::print("  {:<20}{}  {}{}{}\n", c.info.name, times, form, c.info.variant,
+               c.info.programmatic ? " pdl" : "");
   }
   std::fflush(stdout);
 }
@@ -166,6 +174,7 @@ bool any_wrong(const bench::BenchResult& result) {
   for (const bench::ShapeResult& shape : result.shapes) {
     for (const bench::ContenderResult& c : shape.contenders) {
       if (c.check && !c.check->passed) return true;
+      if (c.repeats && c.repeats->differing > 0) return true;
     }
   }
   return false;
@@ -175,6 +184,12 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
   if (flags.regime != "rested" && flags.regime != "sustained" && flags.regime != "both") {
     return invalid_argument(
         fmt::format("--regime: expected rested, sustained or both, found '{}'", flags.regime));
+  }
+  if (flags.pdl != "off" && flags.pdl != "on" && flags.pdl != "both") {
+    return invalid_argument(fmt::format("--pdl: expected off, on or both, found '{}'", flags.pdl));
+  }
+  if (flags.repeats > 0 && flags.shapes.grouped()) {
+    return unsupported("--repeats: of single products only");
   }
   if (!ceilings_alone(flags)) JITGEMM_TRY(flags.shapes.check());
   JITGEMM_ASSIGN(const std::string choice, plans_text(flags.plans));
@@ -199,6 +214,7 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
   bench::BenchResult result;
   result.date = utc_now();
   result.commit = flags.commit;
+  result.label = flags.label;
   result.version = JITGEMM_VERSION_STRING;
   result.device = info.description;
   result.sm_count = info.sm_count;
@@ -249,6 +265,11 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
   options.timing.sustained = flags.regime != "rested";
   options.timing.rested_schedule.rounds = flags.rounds;
   options.timing.rested_schedule.budget_s = flags.seconds_per_shape;
+  options.timing.sustained_schedule = {flags.sustained_seconds, flags.sustained_seconds};
+  options.repeats = flags.repeats;
+  options.pdl = flags.pdl == "off"  ? bench::PdlEdges::kOff
+                : flags.pdl == "on" ? bench::PdlEdges::kOn
+                                    : bench::PdlEdges::kBoth;
   for (const auto& module : modules) options.modules.push_back(module.get());
   for (const ShapeWork& item : work) {
     JITGEMM_ASSIGN(bench::ShapeResult shape,
@@ -278,7 +299,8 @@ void add_bench_command(CLI::App& app, Cli& cli) {
   command->add_option("--arch", flags->arch, "With --compile-only: sm_90a, sm_100a or sm_103a");
   command
       ->add_option("--plans", flags->plans,
-                   "auto (the planner's), model:N (N candidates), a JSON array of overrides, or "
+                   "auto (the planner's), model:N (N candidates), arrangements (the best of each "
+                   "kernel, split and cluster), a JSON array of overrides, or "
                    "@FILE of one")
       ->capture_default_str();
   command->add_option("--regime", flags->regime, "rested, sustained or both")
@@ -286,8 +308,22 @@ void add_bench_command(CLI::App& app, Cli& cli) {
   command->add_option("--rounds", flags->rounds, "Rested samples of each contender")
       ->check(CLI::Range(1, 1001))
       ->capture_default_str();
+  command
+      ->add_option("--repeats", flags->repeats,
+                   "Time nothing: repeat each launch so often and compare the bits of its results")
+      ->check(CLI::Range(0, 1000000));
   command->add_option("--seconds-per-shape", flags->seconds_per_shape,
                       "Leave out rounds to stay below this (0: no limit)");
+  command
+      ->add_option("--pdl", flags->pdl,
+                   "Programmatic dependence between the calls of a graph: off, on (of ours and of "
+                   "peers that can), or both side by side")
+      ->capture_default_str();
+  command
+      ->add_option("--sustained-seconds", flags->sustained_seconds,
+                   "Of the unmeasured and of the measured part of a sustained figure")
+      ->check(CLI::Range(0.01, 60.0))
+      ->capture_default_str();
   command->add_option("--cublaslt", flags->cublaslt, "File of the cuBLASLt library");
   command->add_option("--peer", flags->modules,
                       "Another peer: a shared library or a Python file (bench/README.md)");
@@ -298,6 +334,7 @@ void add_bench_command(CLI::App& app, Cli& cli) {
                     "Also memory and matrix rates, and the quantiser's");
   command->add_option("--output", flags->output,
                       "Write the results to this JSON file, after each shape");
+  command->add_option("--label", flags->label, "Which table of its own the result file is for");
   command->add_option("--commit", flags->commit, "What the result file calls this build");
   command->add_flag("--compile-only", flags->compile_only,
                     "Put every kernel into the cache, without a device");

@@ -26,10 +26,10 @@ constexpr const char* kNoDisassembler =
 // The instructions of nvdisasm's or cuobjdump's text: lines that begin with an offset.
 int64_t count_instructions(const std::string& sass) {
   int64_t count = 0;
-  for (size_t at = 0; (at = sass.find("/*0", at)) != std::string::npos; ++at) {
+  for (size_t at = 0; (at = sass.find("/*", at)) != std::string::npos; ++at) {
     const size_t end = sass.find("*/", at);
-    // Encodings are /* 0x... */; offsets have hexadecimal digits alone.
-    if (end != std::string::npos && end - at <= 10 &&
+    // Encodings are /* 0x... */; offsets have hexadecimal digits alone, four or more.
+    if (end != std::string::npos && end - at >= 6 && end - at <= 10 &&
         sass.find_first_not_of("0123456789abcdef", at + 2) == end) {
       ++count;
     }

@@ -13,6 +13,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <vector>
 
 namespace jitgemm::cli {
 namespace {
@@ -29,6 +30,7 @@ struct SimFlags {
   std::optional<uint64_t> time_limit;
   std::optional<uint64_t> memory_limit;
   std::optional<uint32_t> threads;
+  std::vector<uint32_t> last_warps;
   bool statistics = false;
   bool strict = false;
 };
@@ -40,6 +42,8 @@ Status apply(const SimFlags& flags, simrun::RunOptions& options) {
   simulator.step_limit = flags.step_limit.value_or(simulator.step_limit);
   if (flags.time_limit) simulator.time_limit_ms = *flags.time_limit * 1000;
   simulator.threads = flags.threads.value_or(simulator.threads);
+  if (!flags.last_warps.empty()) simulator.last_warps = 0;
+  for (const uint32_t warp : flags.last_warps) simulator.last_warps |= uint64_t{1} << warp;
   options.memory_limit = flags.memory_limit.value_or(options.memory_limit);
   simulator.statistics = simulator.statistics || flags.statistics;
   simulator.strict = simulator.strict || flags.strict;
@@ -135,6 +139,10 @@ void add_sim_command(CLI::App& app, Cli& cli) {
                 "Instructions, bytes by space, bank conflicts, waits of each warp");
   run->add_option("--seed", flags->seed,
                   "Schedule; 0 finishes asynchronous work as late as is legal");
+  run->add_option("--last-warps", flags->last_warps,
+                  "Warps of each CTA that run only when nothing else can, e.g. 4,5")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 63));
   run->add_option("--numerics", flags->numerics, "exact, hopper or blackwell");
   run->add_option("--sanitize", flags->sanitize, "on or off")->check(CLI::IsMember({"on", "off"}));
   run->add_option("--races", flags->races, "Data races, a part of --sanitize on: on or off")

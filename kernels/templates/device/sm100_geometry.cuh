@@ -22,10 +22,13 @@ constexpr __device__ int gcd(int a, int b) {
 struct Geometry {
   static constexpr bool kSwap = Spec::kSwap != 0;
   static constexpr int kPair = Spec::kPair;  // CTAs that share one matrix instruction: 1 or 2
+  // CTAs that share one C operand by multicast: each brings a slice of it to all of them.
+  static constexpr int kShare = Spec::kShare;
   static constexpr int kLanes = 128;  // rows of L that one CTA loads and whose results it has
   static constexpr int kColumns = kSwap ? Spec::kTileM : Spec::kTileN;
-  static constexpr int kColumnRows = kColumns / kPair;  // rows of C that one CTA loads
-  static constexpr int kRowBytes = 128;                 // kTileK one-byte codes, one swizzled row
+  static constexpr int kColumnRows = kColumns / kPair;  // rows of C that one CTA multiplies from
+  static constexpr int kColumnSlice = kColumnRows / kShare;  // and those that it loads
+  static constexpr int kRowBytes = 128;  // kTileK one-byte codes, one swizzled row
   static constexpr int kLaneBytes = kLanes * kRowBytes;
   static constexpr int kColumnBytes = kColumnRows * kRowBytes;
   static constexpr int kFeedLane = kSwap ? Spec::kFeedB : Spec::kFeedA;
@@ -50,8 +53,11 @@ struct Geometry {
   static_assert(Spec::kGroupK % 32 == 0 && Spec::kGroupK >= 32, "one step is 32 along K");
   static_assert(Spec::kGroupN >= 1, "");
   static_assert(kPair == 1 || (kFeedLane == 0 && kFeedColumn == 0), "a pair is fed by TMA");
-  static_assert(Spec::kCluster == kPair * Spec::kSplitK,
-                "a cluster is one pair, or the CTAs that split K between them");
+  static_assert(kShare == 1 || (kPair == 1 && Spec::kSplitK == 1 && kColumnSlice % 8 == 0 &&
+                                kFeedLane == 0 && kFeedColumn == 0),
+                "CTAs share whole swizzle atoms, by TMA, and neither pair up nor split K");
+  static_assert(Spec::kCluster == kPair * kShare * Spec::kSplitK,
+                "a cluster is one pair, or CTAs that share C, or those that split K between them");
   static_assert(Spec::kSplitK == 1 || kPair == 1, "a pair doesn't split K");
   static_assert(Spec::kSplitK <= kSplitUnits, "every split has work");
 
@@ -97,21 +103,22 @@ struct Walk {
   int step;
   int lane_offset;
 
+  // Lanes of a cluster: neighbours along L for the CTAs of a pair and for those that share C.
+  static constexpr int kUnitLanes = Geometry::kLanes * Geometry::kPair * Geometry::kShare;
+
   __device__ __forceinline__ Walk(const GemmParams& p, int rank)
       : order{ceil_div(Geometry::kSwap ? problem_m(p) : Spec::kN, Geometry::kColumns),
-              ceil_div(Geometry::kSwap ? Spec::kN : problem_m(p),
-                       Geometry::kLanes * Geometry::kPair)},
+              ceil_div(Geometry::kSwap ? Spec::kN : problem_m(p), kUnitLanes)},
         m(problem_m(p)),
         tiles(order.count()),
         first(static_cast<int>(blockIdx.x) / Spec::kCluster),
         step(static_cast<int>(gridDim.x) / Spec::kCluster),
-        lane_offset(Geometry::kPair == 2 ? rank * Geometry::kLanes : 0) {}
+        lane_offset(kUnitLanes > Geometry::kLanes ? rank * Geometry::kLanes : 0) {}
 
   __device__ __forceinline__ Tile at(int index) const {
     int column, lane;
     order.at(index, column, lane);
-    return {lane * Geometry::kLanes * Geometry::kPair + lane_offset, column * Geometry::kColumns, m,
-            0};
+    return {lane * kUnitLanes + lane_offset, column * Geometry::kColumns, m, 0};
   }
 };
 

@@ -120,9 +120,23 @@ __device__ __forceinline__ void load_tile(SharedAddress destination, const Tenso
   }
 }
 
-// The rows of C that this CTA loads begin here: in a pair each CTA brings half of the columns.
+// The rows of C that this CTA loads begin here: in a pair each CTA brings half of the columns, of
+// CTAs that share them each a slice.
 __device__ __forceinline__ int column_row(const Tile& tile, int rank) {
-  return tile.column0 + (Geometry::kPair == 2 ? rank * Geometry::kColumnRows : 0);
+  return tile.column0 + (Geometry::kPair == 2   ? rank * Geometry::kColumnRows
+                         : Geometry::kShare > 1 ? rank * Geometry::kColumnSlice
+                                                : 0);
+}
+
+// A stage's rows of C, to this CTA or to all that share them.
+__device__ __forceinline__ void load_column_tile(SharedAddress tile, const TensorMap* map, int x,
+                                                 int y, SharedAddress barrier, int rank) {
+  if constexpr (Geometry::kShare > 1) {
+    tma_load_2d_multicast(tile + rank * Geometry::kColumnSlice * Geometry::kRowBytes, map, x, y,
+                          barrier, (1 << Geometry::kShare) - 1);
+  } else {
+    load_tile(tile, map, x, y, barrier);
+  }
 }
 
 // Before a CTA ends: the tensor core's last arrivals at its barriers must find it there. Every
@@ -166,8 +180,8 @@ __device__ __forceinline__ void produce_by_tma(const GemmParams& p, const Stages
         load_tile(stages.lane_tile(ring.stage), lane_map, block * Spec::kTileK, lane_row, full);
       }
       if constexpr (Roles::kTmaColumn) {
-        load_tile(stages.column_tile(ring.stage), column_map, block * Spec::kTileK,
-                  first_column_row, full);
+        load_column_tile(stages.column_tile(ring.stage), column_map, block * Spec::kTileK,
+                         first_column_row, full, rank);
       }
       ring.next();
     }
@@ -251,6 +265,15 @@ __device__ __forceinline__ void commit(SharedAddress barrier) {
     tcgen05::commit_multicast<2>(barrier, 0b11);
   } else {
     tcgen05::commit<1>(barrier);
+  }
+}
+
+// A stage may be filled anew. Where CTAs share C, by each of them once all are done with it.
+__device__ __forceinline__ void commit_stage(SharedAddress barrier) {
+  if constexpr (Geometry::kShare > 1) {
+    tcgen05::commit_multicast<1>(barrier, (1 << Geometry::kShare) - 1);
+  } else {
+    commit(barrier);
   }
 }
 

@@ -25,6 +25,7 @@ struct Spec {
     kFeedB = 0,
     kStore = 1,
     kSwap = 0,
+    kShare = 1,
     kPair = 1,
     kEpilogueWarps = 4,
     kAccumulators = 2,

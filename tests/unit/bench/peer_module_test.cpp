@@ -44,11 +44,13 @@ class PeerModuleTest : public testing::Test {
     return byte;
   }
   // Launches set 2 of three, and returns the first byte of its out.
-  void expect_launch_reaches_its_set(const PeerModule& module, uint8_t written) {
+  void expect_launch_reaches_its_set(const PeerModule& module, uint8_t written,
+                                     bool programmatic = false) {
     const auto operands = Operands::draw(*session_, problem(256), 3);
     ASSERT_TRUE(operands);
-    const auto contender = make_module_contender(module, problem(256), *operands);
+    const auto contender = make_module_contender(module, problem(256), *operands, programmatic);
     ASSERT_TRUE(contender) << contender.error().to_string();
+    EXPECT_EQ((*contender)->info().programmatic, programmatic);
     for (const OperandSet& set : operands->sets()) {
       ASSERT_TRUE(session_->fill(set.out, 0xff, 1).ok());
     }
@@ -88,6 +90,22 @@ TEST_F(PeerModuleTest, ALibraryIsLaunchedWithItsSet) {
   ASSERT_TRUE(module) << module.error().to_string();
   EXPECT_EQ((*module)->name(), "stub");
   expect_launch_reaches_its_set(**module, 2);
+  expect_launch_reaches_its_set(**module, 102, /*programmatic=*/true);
+}
+
+TEST_F(PeerModuleTest, EdgesAreOffOnBothSidesAndThenOnOnBoth) {
+  const auto module = PeerModule::load(JITGEMM_PEER_STUB, "");
+  ASSERT_TRUE(module);
+  ShapeRunOptions options;
+  options.modules = {module->get()};
+  options.pdl = PdlEdges::kBoth;
+  const auto shape = run_shape(*session_, {*plan_operation(problem(256), {132})}, nullptr, options);
+  ASSERT_TRUE(shape) << shape.error().to_string();
+  std::string contenders;
+  for (const ContenderResult& c : shape->contenders) {
+    contenders += fmt::format("{} {}, ", c.info.name, c.info.programmatic);
+  }
+  EXPECT_EQ(contenders, "jitgemm false, jitgemm true, stub false, stub true, ");
 }
 
 TEST_F(PeerModuleTest, ARefusalIsTheReasonInTheResultAndOthersGoOn) {
@@ -187,6 +205,9 @@ def open_grouped(problem):
   const auto refused = make_module_contender(**module, problem(128), *operands);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(), HasSubstr("ValueError: 2 sets of m = 5 (8)"));
+  const auto late = make_module_contender(**module, problem(256), *operands, /*programmatic=*/true);
+  ASSERT_FALSE(late);
+  EXPECT_THAT(late.error().message(), HasSubstr("programmatic dependence"));
 }
 
 TEST_F(PeerModuleTest, APythonFileThatIsWrongIsRefusedWithPythonsWords) {

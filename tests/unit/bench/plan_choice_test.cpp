@@ -81,5 +81,26 @@ TEST(PlanChoice, ANumberOfCandidatesIsPositive) {
   }
 }
 
+TEST(PlanChoice, ArrangementsHoldEverySplitOnceAndTheChoiceFirst) {
+  GemmProblem few = problem();
+  few.m = 64;
+  few.n = 2112;
+  few.k = 7168;
+  const auto plans = choose_plans(few, {132}, "arrangements");
+  const auto own = choose_plans(few, {132}, "model:1");
+  ASSERT_TRUE(plans && own);
+  EXPECT_EQ(plan_identity((*plans)[0].product()), plan_identity((*own)[0].product()));
+  std::set<std::pair<KernelFamily, int32_t>> splits;
+  for (const OperationPlan& plan : *plans) {
+    splits.emplace(plan.product().family, plan.product().split_k);
+  }
+  for (const KernelFamily family : {KernelFamily::kSm90, KernelFamily::kSm90Swap}) {
+    for (const int32_t split : {1, 2, 3, 4}) {
+      EXPECT_TRUE(splits.contains({family, split})) << kernel_family_info(family).name << split;
+    }
+  }
+  EXPECT_LE(plans->size(), 30U);
+}
+
 }  // namespace
 }  // namespace jitgemm::bench

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -43,11 +44,22 @@ struct Case {
     problem.scale_values = ScaleValues::kPowerOfTwo;
     return std::move(*this);
   }
+  Case share(int32_t ctas) && {
+    overrides.constants = {
+        {"kShare", ctas}
+    };
+    return std::move(*this);
+  }
   Case tile(int32_t m, int32_t n, int32_t cluster, int32_t split = 1) && {
     overrides.tile_m = m;
     overrides.tile_n = n;
     overrides.cluster = cluster;
     overrides.split_k = split;
+    if (cluster == 2 && split == 1) {
+      overrides.constants = {
+          {"kPair", 2}
+      };
+    }
     return std::move(*this);
   }
 };
@@ -66,6 +78,7 @@ std::vector<Case> cases() {
       Case("scale_a_column_widest", 512, 4096, 4096).groups(1, 128).tile(128, 192, 1),
       Case("four_blocks_a_stage", 512, 4096, 4096).groups(128, 32),
       Case("blocks_that_straddle", 512, 4096, 4096).groups(64, 96),
+      Case("share_two", 4096, 4096, 4096).tile(128, 128, 2).share(2),
       Case("one_token", 1, 4096, 7168),
       Case("split_eight", 64, 2112, 7168).tile(64, 128, 8, 8),
       Case("widest_swapped", 128, 4096, 7168).out(DType::kF16).tile(128, 128, 1),
@@ -107,7 +120,9 @@ TEST_P(Sm100Compile, CleanAndWithTheMatrixInstruction) {
   EXPECT_LE(plan->shared_bytes + image->static_shared_bytes,
             arch_info(p.arch).shared_bytes_per_cta);
   const bool hardware_scales = plan->family == KernelFamily::kSm100Mx;
-  const std::string group = plan->cluster == 2 && plan->split_k == 1 ? "2" : "1";
+  const bool pair = std::find(plan->extra_fields.begin(), plan->extra_fields.end(),
+                              SpecField{"kPair", 2}) != plan->extra_fields.end();
+  const std::string group = pair ? "2" : "1";
   const std::string instruction =
       "tcgen05.mma.cta_group::" + group +
       (hardware_scales ? ".kind::mxf8f6f4.block_scale" : ".kind::f8f6f4");

@@ -69,11 +69,23 @@ struct Case {
     problem.arch = value;
     return std::move(*this);
   }
+  Case share(int32_t ctas) && {
+    overrides.cluster = ctas;
+    overrides.constants = {
+        {"kShare", ctas}
+    };
+    return std::move(*this);
+  }
   Case tile(int32_t m, int32_t n, int32_t cluster = 1, int32_t split = 1) && {
     overrides.tile_m = m;
     overrides.tile_n = n;
     overrides.cluster = cluster;
     overrides.split_k = split;
+    if (cluster == 2 && split == 1) {
+      overrides.constants = {
+          {"kPair", 2}
+      };
+    }
     return std::move(*this);
   }
 };
@@ -117,6 +129,12 @@ std::vector<Case> cases() {
       Case("pair", 300, 128, 512).tile(128, 64, 2),
       Case("pair_widest", 300, 280, 256).tile(128, 256, 2),
       Case("pair_swapped", 40, 400, 256).tile(32, 128, 2),
+      // CTAs that share the column operand by multicast.
+      Case("share", 300, 128, 512).tile(128, 64).share(2),
+      Case("share_four_tails", 700, 280, 336).tile(128, 96).share(4),
+      Case("share_many_tiles", 1300, 100, 160).tile(128, 32).share(2),
+      Case("share_swapped", 40, 700, 256).tile(32, 128).share(4),
+      Case("hardware_share", 300, 280, 384).pow2().tile(128, 128).share(2),
       // Swapped operands and splits of k.
       Case("one_token", 1, 300, 512).tile(16, 128),
       Case("seven_tokens", 7, 300, 512).out(DType::kBF16).tile(16, 128),

@@ -58,7 +58,7 @@ TEST(PlannerSm100, EveryCandidateFitsTheMachine) {
               EXPECT_LE(plan.shared_bytes, arch_info(p.arch).shared_bytes_per_cta);
               EXPECT_GE(plan.stages, 2);
               EXPECT_LE(plan.threads, 512);
-              EXPECT_EQ(plan.cluster, field["kPair"] * plan.split_k);
+              EXPECT_EQ(plan.cluster, field["kPair"] * field["kShare"] * plan.split_k);
               EXPECT_LE(field["kAccumulators"] * ((columns + 31) / 32 * 32), 512);
               EXPECT_EQ(plan.grid, GridKind::kPersistent);
               EXPECT_FALSE(plan.reasons.empty());

@@ -391,5 +391,33 @@ TEST(Scheduler, AMemberMaskOfLanesThatLeftTheLoopIsADeadlockNotAHang) {
   EXPECT_THAT(runner.outcome(), ::testing::AnyOf(HasSubstr("deadlock"), HasSubstr("divergence")));
 }
 
+TEST(Scheduler, WarpsThatRunLastRunWhenNothingElseCan) {
+  // Each warp takes a ticket. Warp 2 first polls for the ticket of warp 0, which runs last: it gets
+  // its turn all the same.
+  const char* body = R"(
+  ld.param.u64 %rd4, [k_param_1];
+  setp.lt.u32 %p1, %r1, 64;
+  @%p1 bra $TICKET;
+$SPIN:
+  ld.acquire.gpu.global.u32 %r6, [%rd4];
+  setp.lt.u32 %p2, %r6, 64;
+  @%p2 bra $SPIN;
+$TICKET:
+  atom.add.acq_rel.gpu.global.u32 %r7, [%rd4], 1;
+  st.global.u32 [%rd3], %r7;
+  ret;)";
+  for (const uint64_t seed : {0, 5}) {
+    std::vector<uint32_t> out(96), tickets(1);
+    Runner runner(
+        kernel_text(".param .u64 k_param_0, .param .u64 k_param_1", std::string(kIndex) + body));
+    runner.grid(1, 96).buffer(out, false).buffer(tickets);
+    runner.options.seed = seed;
+    runner.options.last_warps = 1;
+    expect_clean(runner);
+    EXPECT_GE(*std::min_element(out.begin(), out.begin() + 32), 32u) << "behind all of warp 1";
+    EXPECT_GE(*std::min_element(out.begin() + 64, out.end()), 64u) << "behind both";
+  }
+}
+
 }  // namespace
 }  // namespace jitgemm::sim
