@@ -24,43 +24,59 @@ file(GLOB JITGEMM_COMPILED_ALONE CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/sim/exec_*.cpp)          # opcodes, each file its own
 set_source_files_properties(${JITGEMM_COMPILED_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
-# The folders that read bytes of others or follow addresses of others, once more under sanitizers: a second set of
-# objects that test programs put in front of the library's own (jitgemm_sanitized_test), so that one build has both.
-option(JITGEMM_SANITIZED_TWINS "Run the tests of support, cache and ptx, and the tiles, under sanitizers" OFF)
+# Some folders are compiled once more under sanitizers: a second set of objects that test programs put in front of the
+# library's own (jitgemm_sanitized_test), so that one build has both.
+#   address: those that read bytes of others or follow addresses of others, under the address and undefined-behaviour
+#            sanitizers.
+#   thread:  those that several threads are in at once, under the thread sanitizer; of the simulator all but most of
+#            the opcodes, which reach what threads share through its other files.
+option(JITGEMM_SANITIZED_TWINS "Run the tests of support, cache and ptx, the tiles, and threads, under sanitizers" OFF)
 if(JITGEMM_SANITIZED_TWINS AND JITGEMM_SANITIZE)
   message(FATAL_ERROR "JITGEMM_SANITIZED_TWINS has no meaning where everything is sanitized")
 endif()
-set(JITGEMM_TWINS support cache ptx sim)
-add_library(jitgemm_twin_options INTERFACE)
+set(JITGEMM_TWINS_address support cache ptx sim)
+set(JITGEMM_TWINS_thread compile cache sim device runtime api)
+set(JITGEMM_TWIN_SOURCES_thread_sim "/exec(_atomic|_barrier|_memory|_mbarrier)?\\.cpp$|/sim/[^e][^/]*\\.cpp$")
+add_library(jitgemm_twin_options_address INTERFACE)
 # Less what makes compiling dear and shows itself otherwise: a null address faults, x86-64 reads at any alignment. The
 # preset asan-ubsan leaves nothing out.
-target_compile_options(jitgemm_twin_options INTERFACE -g1 -fsanitize=address,undefined -fno-sanitize-recover=all
-  -fno-sanitize=null,alignment,object-size,vptr,nonnull-attribute,returns-nonnull-attribute -fno-omit-frame-pointer)
-target_link_options(jitgemm_twin_options INTERFACE -fsanitize=address,undefined)
+target_compile_options(jitgemm_twin_options_address INTERFACE -g1 -fsanitize=address,undefined
+  -fno-sanitize-recover=all -fno-omit-frame-pointer
+  -fno-sanitize=null,alignment,object-size,vptr,nonnull-attribute,returns-nonnull-attribute)
+target_link_options(jitgemm_twin_options_address INTERFACE -fsanitize=address,undefined)
+add_library(jitgemm_twin_options_thread INTERFACE)
+target_compile_options(jitgemm_twin_options_thread INTERFACE -g1 -fsanitize=thread)
+target_link_options(jitgemm_twin_options_thread INTERFACE -fsanitize=thread)
 
-function(jitgemm_sanitized_twin folder)
+function(jitgemm_sanitized_twin kind folder)
   # What is the libraries' own code comes from the archive.
   list(FILTER ARGN EXCLUDE REGEX "/(fmt_library|log)\\.cpp$")
-  add_library(jitgemm_twin_${folder} OBJECT ${ARGN})
-  target_link_libraries(jitgemm_twin_${folder} PRIVATE jitgemm_internal_headers jitgemm_twin_options)
-  # Sanitizers make optimising three times as dear, which few tests would repay.
-  target_compile_options(jitgemm_twin_${folder} PRIVATE -O0)
-  set_target_properties(jitgemm_twin_${folder} PROPERTIES UNITY_BUILD ${JITGEMM_UNITY} UNITY_BUILD_BATCH_SIZE 8)
-  if(JITGEMM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(jitgemm_twin_${folder} PRIVATE -Wno-subobject-linkage)
+  if(DEFINED JITGEMM_TWIN_SOURCES_${kind}_${folder})
+    list(FILTER ARGN INCLUDE REGEX "${JITGEMM_TWIN_SOURCES_${kind}_${folder}}")
   endif()
-  if(folder MATCHES "^(support|sim)$")
-    target_precompile_headers(jitgemm_twin_${folder} PRIVATE ${JITGEMM_PRECOMPILED} ${JITGEMM_PRECOMPILED_${folder}})
+  set(twin jitgemm_twin_${kind}_${folder})
+  add_library(${twin} OBJECT ${ARGN})
+  target_link_libraries(${twin} PRIVATE jitgemm_internal_headers jitgemm_twin_options_${kind})
+  # Sanitizers make optimising three times as dear, which few tests would repay.
+  target_compile_options(${twin} PRIVATE -O0)
+  set_target_properties(${twin} PROPERTIES UNITY_BUILD ${JITGEMM_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  if(JITGEMM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${twin} PRIVATE -Wno-subobject-linkage)
+  endif()
+  list(GET JITGEMM_TWINS_${kind} 0 first)
+  if(folder STREQUAL first OR folder STREQUAL sim)
+    target_precompile_headers(${twin} PRIVATE ${JITGEMM_PRECOMPILED} ${JITGEMM_PRECOMPILED_${folder}})
   else()
-    target_precompile_headers(jitgemm_twin_${folder} REUSE_FROM jitgemm_twin_support)
+    target_precompile_headers(${twin} REUSE_FROM jitgemm_twin_${kind}_${first})
   endif()
 endfunction()
 
-# A test program in which these folders are the sanitized ones: their objects leave nothing for the archives to resolve.
-function(jitgemm_sanitized_test target)
-  target_link_libraries(${target} PRIVATE jitgemm_twin_options)
-  foreach(twin IN LISTS ARGN)
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:jitgemm_twin_${twin}>)
+# A test program in which these folders are the sanitized ones: their objects leave nothing for the archives to resolve
+# but what has no twin. The program's own code is sanitized only if it asks for the options.
+function(jitgemm_sanitized_test target kind)
+  target_link_options(${target} PRIVATE $<TARGET_PROPERTY:jitgemm_twin_options_${kind},INTERFACE_LINK_OPTIONS>)
+  foreach(folder IN LISTS ARGN)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:jitgemm_twin_${kind}_${folder}>)
   endforeach()
 endfunction()
 
@@ -82,8 +98,10 @@ function(jitgemm_source_folder folder)
   else()
     target_precompile_headers(jitgemm_src_${folder} REUSE_FROM jitgemm_src_support)
   endif()
-  if(JITGEMM_SANITIZED_TWINS AND folder IN_LIST JITGEMM_TWINS)
-    jitgemm_sanitized_twin(${folder} ${sources})
-  endif()
+  foreach(kind address thread)
+    if(JITGEMM_SANITIZED_TWINS AND folder IN_LIST JITGEMM_TWINS_${kind})
+      jitgemm_sanitized_twin(${kind} ${folder} ${sources})
+    endif()
+  endforeach()
   set(JITGEMM_OBJECTS ${JITGEMM_OBJECTS} $<TARGET_OBJECTS:jitgemm_src_${folder}> PARENT_SCOPE)
 endfunction()

@@ -4,6 +4,7 @@
 // settle them too.
 #include "fmt/format.h"
 #include "sim/exec.h"
+#include "sim/host_fence.h"
 #include "sim/lanes.h"
 #include "sim/race_check.h"
 
@@ -216,7 +217,7 @@ Step cluster_wait(Warp& w, const Op& op, LaneMask active) {
 Step fence(Warp& w, const Op& op, LaneMask active) {
   fence_threads(w, op, active);
   w.view.memory_fence(w.cta.cluster.memory);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  host_fence(std::memory_order_seq_cst);
   return Step::kNext;
 }
 
@@ -224,7 +225,7 @@ Step fence_proxy_async(Warp& w, const Op&, LaneMask active) {
   Cluster& cluster = w.cta.cluster;
   w.view.proxy_fence(active, w.exists);
   cluster.proxy_fences[w.cluster_warp] = ++cluster.time;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  host_fence(std::memory_order_seq_cst);
   return Step::kNext;
 }
 

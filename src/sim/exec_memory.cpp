@@ -4,6 +4,7 @@
 #include "fmt/format.h"
 #include "sim/access.h"
 #include "sim/exec.h"
+#include "sim/host_fence.h"
 #include "sim/lanes.h"
 #include "sim/race_check.h"
 
@@ -125,7 +126,7 @@ Step load(Warp& w, const Op& op, LaneMask active) {
     return Step::kNext;
   });
   if ((p & kFence) != 0) {
-    std::atomic_thread_fence(std::memory_order_acquire);
+    host_fence(std::memory_order_acquire);
     w.view.acquire_memory(w.cta.cluster.memory);
   }
   for (const Operand& o : d) w.set_defined(o, active);
@@ -163,7 +164,7 @@ Step store(Warp& w, const Op& op, LaneMask active) {
       return s;
   }
   if ((p & kFence) != 0) {
-    std::atomic_thread_fence(std::memory_order_release);
+    host_fence(std::memory_order_release);
     w.view.release_memory(w.cta.cluster.memory);
   }
   return each_lane(active, [&](uint32_t lane) {

@@ -317,7 +317,10 @@ TEST(RowBits, ArePromisedWhereOnePlanServesEveryM) {
 TEST(RowBits, NoCandidateOfABatchInvariantProblemSplitsOrSwaps) {
   GemmProblem p = problem(1);
   p.batch_invariant = true;
-  for (const GemmPlan& plan : *plan_candidates(p, {132})) {
+  const auto candidates = plan_candidates(p, {132});
+  ASSERT_TRUE(candidates) << candidates.error().to_string();
+  EXPECT_FALSE(candidates->empty());
+  for (const GemmPlan& plan : *candidates) {
     EXPECT_EQ(plan.split_k, 1);
     EXPECT_EQ(plan.family, KernelFamily::kSm90);
   }

@@ -62,7 +62,7 @@ TEST_P(SimulatorFault, IsReportedAndItsTwinIsClean) {
 }
 
 const FaultCase kCases[] = {
-    {"global_past_the_end",                                                                         "out of bounds",                                                                   "ld.global.u32 %r2, [%rd5+256];",
+    {"global_past_the_end",                                                                         "out of bounds",                                                                   "ld.global.u32 %r2, [%rd5+1048576];",
      "ld.global.u32 %r2, [%rd5+128];"                                                                                                                                                                                                                                                                                                                                                                                                                                                        },
     {"global_before_the_start",                                                                     "out of bounds",                                                                   "st.global.u32 [%rd5+-4], %r1;",
      "st.global.u32 [%rd5], %r1;"                                                                                                                                                                                                                                                                                                                                                                                                                                                            },
