@@ -162,6 +162,20 @@ def pdl_table(result):
     return source_line(result, result["shapes"]) + "\n\n" + table(header, rows)
 
 
+def scales_table(result):
+    """Row-major scales beside column-major ones, the same plan for both."""
+    rows = []
+    for shape in result["shapes"]:
+        times = {False: None, True: None}
+        for contender in shape["contenders"]:
+            columns = contender["variant"].endswith("scales=column")
+            times[columns] = times[columns] or results.time_us(contender, "rested")
+        rows.append([str(shape["m"]), str(shape["n"]), str(shape["k"]), *[microseconds(t) for t in times.values()],
+                     number(times[False] / times[True] if all(times.values()) else None)])
+    header = ["m", "n", "k", "row-major us", "column-major us", "row / column"]
+    return source_line(result, result["shapes"]) + "\n\n" + table(header, rows)
+
+
 def python_peers_table(result):
     """Ours beside peers that Python files are."""
     names = sorted({c["name"] for s in result["shapes"] for c in results.peers(s) if not c["name"].startswith("cublaslt")})
@@ -220,7 +234,7 @@ def jit_table(jit):
 def labelled_tables(documents, ready):
     """Those of runs that are for a table of their own."""
     tables = {}
-    for label, make in (("pdl", pdl_table), ("python_peers", python_peers_table),
+    for label, make in (("pdl", pdl_table), ("python_peers", python_peers_table), ("scales", scales_table),
                         ("policies", lambda r: policies_table(r["shapes"], ready))):
         result = results.merge(results.labelled(documents, label))
         text = make(result) if result else None

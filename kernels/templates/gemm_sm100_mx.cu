@@ -19,7 +19,13 @@ namespace sm100 {
 
 struct Scaled {
   static constexpr int kAccumulators = Spec::kAccumulators;
-  static constexpr int kAccumulatorStride = ceil_div(Geometry::kColumns, 32) * 32;
+  // Two accumulators that are wider than tensor memory has room for overlap: the last columns of
+  // the first are the first of the second. The epilogue reads those columns first, and the next
+  // tile's products begin once it has.
+  static constexpr int kAccumulatorStride = Spec::kAccumulatorStride;
+  static constexpr int kOverlap = kAccumulators == 2 && kAccumulatorStride < Geometry::kColumns
+                                      ? Geometry::kColumns - kAccumulatorStride
+                                      : 0;
   // Scale words of 128 rows: 512 bytes of shared memory, four columns of tensor memory
   // (PTX ISA 9.7.16.10.7, scale_vec::1X). Every stage has its own columns, so that a copy never
   // meets a matrix instruction that still reads the ones before.
@@ -28,7 +34,8 @@ struct Scaled {
   static constexpr int kScaleBlocks = kScaled ? 1 + kColumnScaleBlocks : 0;
   static constexpr int kScaleBlockBytes = 512;
   static constexpr int kScaleBlockColumns = 4;
-  static constexpr int kScaleColumns = kAccumulators * kAccumulatorStride;
+  static constexpr int kScaleColumns =
+      (kAccumulators - 1) * kAccumulatorStride + ceil_div(Geometry::kColumns, 32) * 32;
   static constexpr int kUsedColumns =
       kScaleColumns + Spec::kStages * kScaleBlocks * kScaleBlockColumns;
   static constexpr int kAllocatedColumns = allocated_columns(kUsedColumns);
@@ -37,6 +44,9 @@ struct Scaled {
 
   static constexpr int kWarpColumns = Geometry::kColumns / (Spec::kEpilogueWarps / 4);
   static_assert(kWarpColumns % 16 == 0, "an epilogue warp reads 16 columns at a time");
+  static_assert(kOverlap == 0 ||
+                    (kWarpColumns == Geometry::kColumns && 2 * kOverlap <= kWarpColumns),
+                "every epilogue warp reads what overlaps");
 
   // Shared memory, in bytes from the 1024-aligned start.
   static constexpr int kLaneTiles = 0;
@@ -52,7 +62,8 @@ struct Scaled {
   static constexpr int kAccumulatorEmpty = kAccumulatorFull + 8 * kAccumulators;
   static constexpr int kExchanged = kAccumulatorEmpty + 8 * kAccumulators;
   static constexpr int kConsumed = kExchanged + 8;
-  static constexpr int kTensorMemory = kConsumed + 8;
+  static constexpr int kOverlapEmpty = kConsumed + 8;
+  static constexpr int kTensorMemory = kOverlapEmpty + (kOverlap > 0 ? 16 : 0);
   static constexpr int kWorkRing = kTensorMemory + 16;
   static constexpr int kSharedBytes =
       kWorkRing + (Geometry::kGrouped ? static_cast<int>(WorkRing::kBytes) : 0);
@@ -67,6 +78,7 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
   const unsigned tensor_memory = tensor_memory_base(shared + Scaled::kTensorMemory);
   StageCursor<Spec::kStages> stage;
   StageCursor<Scaled::kAccumulators> accumulator;
+  unsigned overlap_phase = 1;  // the first tile finds nothing to wait for
   Tiles tiles(walk, stages.work);
   for (Tile tile; tiles.next<true>(tile);) {
     if (!has_operands(tile)) continue;
@@ -76,6 +88,14 @@ __device__ __forceinline__ void multiply(const Stages& stages, SharedAddress sha
       mbarrier_wait_cluster(accumulator_empty, accumulator.phase ^ 1);
     } else {
       mbarrier_wait(accumulator_empty, accumulator.phase ^ 1);
+    }
+    if constexpr (Scaled::kOverlap > 0) {
+      if constexpr (Geometry::kPair == 2) {
+        mbarrier_wait_cluster(shared + Scaled::kOverlapEmpty, overlap_phase);
+      } else {
+        mbarrier_wait(shared + Scaled::kOverlapEmpty, overlap_phase);
+      }
+      overlap_phase ^= 1;
     }
     const unsigned d = tensor_memory + accumulator.stage * Scaled::kAccumulatorStride;
     for (int step = range.begin; step < range.end; step += Geometry::kStepsPerStage) {
@@ -322,24 +342,36 @@ __device__ __forceinline__ void convert(const GemmParams& p, SharedAddress share
     mbarrier_wait(shared + Scaled::kAccumulatorFull + 8 * accumulator.stage, accumulator.phase);
     tcgen05::fence_after_thread_sync();
     const unsigned d = own + accumulator.stage * Scaled::kAccumulatorStride;
+    const auto give_back = [&](SharedAddress barrier) {
+      tcgen05::fence_before_thread_sync();
+      __syncwarp();
+      if (lane == 0) {
+        if constexpr (Geometry::kPair == 2) {
+          mbarrier_arrive_remote(barrier, 0);
+        } else {
+          mbarrier_arrive(barrier);
+        }
+      }
+    };
+    static_assert(Scaled::kOverlap % kWidth == 0, "a chunk overlaps or it doesn't");
+    // What overlaps comes first: the last columns of the first accumulator.
+    const int rotation = Scaled::kOverlap > 0 && accumulator.stage == 0
+                             ? Scaled::kWarpColumns - Scaled::kOverlap
+                             : 0;
 #pragma unroll 1
-    for (int c = 0; c < Scaled::kWarpColumns; c += kWidth) {
+    for (int i = 0; i < Scaled::kWarpColumns; i += kWidth) {
+      const int c =
+          i + rotation < Scaled::kWarpColumns ? i + rotation : i + rotation - Scaled::kWarpColumns;
       unsigned bits[kWidth / kLoad][kLoad];
 #pragma unroll
-      for (int i = 0; i < kWidth / kLoad; ++i) tcgen05::load(bits[i], d + c + i * kLoad);
+      for (int j = 0; j < kWidth / kLoad; ++j) tcgen05::load(bits[j], d + c + j * kLoad);
 #pragma unroll
-      for (int i = 0; i < kWidth / kLoad; ++i) tcgen05::wait_load(bits[i]);
-      if (c + kWidth == Scaled::kWarpColumns) {
-        tcgen05::fence_before_thread_sync();
-        __syncwarp();
-        if (lane == 0) {
-          const SharedAddress empty = shared + Scaled::kAccumulatorEmpty + 8 * accumulator.stage;
-          if constexpr (Geometry::kPair == 2) {
-            mbarrier_arrive_remote(empty, 0);
-          } else {
-            mbarrier_arrive(empty);
-          }
-        }
+      for (int j = 0; j < kWidth / kLoad; ++j) tcgen05::wait_load(bits[j]);
+      if (Scaled::kOverlap > 0 && i + kWidth == Scaled::kOverlap) {
+        give_back(shared + Scaled::kOverlapEmpty);
+      }
+      if (i + kWidth == Scaled::kWarpColumns) {
+        give_back(shared + Scaled::kAccumulatorEmpty + 8 * accumulator.stage);
       }
       float value[kWidth];
 #pragma unroll
@@ -374,6 +406,9 @@ __device__ __forceinline__ void run(const GemmParams& p) {
     init_barriers(shared + Scaled::kAccumulatorEmpty, Scaled::kAccumulators,
                   Spec::kEpilogueWarps * Geometry::kPair);
     init_barriers(shared + Scaled::kExchanged, 2, SplitExchange::kArrivals);
+    if constexpr (Scaled::kOverlap > 0) {
+      init_barriers(shared + Scaled::kOverlapEmpty, 1, Spec::kEpilogueWarps * Geometry::kPair);
+    }
     if constexpr (Geometry::kGrouped) {
       WorkRing{stages.work}.init(work_readers(Scaled::kScaleWarps));
     }

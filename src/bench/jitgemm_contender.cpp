@@ -43,7 +43,8 @@ std::vector<GemmArguments> launch_sets(const GemmProblem& problem, const Operand
     GemmArguments of_set;
     of_set.a = set.a;
     of_set.b = set.b;
-    of_set.a_scales = set.a_scales;
+    of_set.a_scales =
+        problem.a_scale_major == ScaleMajor::kRow ? set.a_scales : set.a_scales_column_major;
     of_set.b_scales = set.b_scales;
     of_set.out = set.out;
     of_set.m = problem.m;
@@ -84,6 +85,7 @@ Result<std::unique_ptr<Contender>> make_jitgemm_contender(Workbench& bench,
   info.variant = plan_identity(product);
   if (plan.problem.m_policy == MPolicy::kClass) info.variant += " m=class";
   if (plan.problem.m_policy == MPolicy::kAny) info.variant += " m=any";
+  if (plan.problem.a_scale_major == ScaleMajor::kColumn) info.variant += " scales=column";
   info.source = plan_source_name(product.source);
   info.programmatic = !sets.empty() && sets.front().programmatic_dependence;
   info.form = form;

@@ -65,10 +65,7 @@ Result<Operands> Operands::draw(Workbench& bench, const GemmProblem& problem, in
     JITGEMM_TRY(kernels.draw_codes(set.a, layout.padded_m, p.k, seed_of(i, 0), stream));
     JITGEMM_TRY(kernels.draw_codes(set.b, p.n, p.k, seed_of(i, 1), stream));
     const int64_t blocks = layout.k_blocks;
-    const bool rows = p.a_scale_major == ScaleMajor::kRow;
-    const DrawLayout a_layout = {p.m, blocks, rows ? p.a_scale_ld_or_dense() : 1,
-                                 rows ? 1 : p.a_scale_ld_or_dense()};
-    JITGEMM_TRY(kernels.draw_scales(set.a_scales, a_layout, seed_of(i, 2), stream));
+    JITGEMM_TRY(kernels.draw_scales(set.a_scales, {p.m, blocks, blocks, 1}, seed_of(i, 2), stream));
     JITGEMM_TRY(kernels.draw_scales(set.a_scales_column_major,
                                     {layout.padded_m, blocks, 1, layout.padded_m}, seed_of(i, 2),
                                     stream));

@@ -16,7 +16,7 @@ namespace jitgemm::bench {
 struct OperandSet {
   uint64_t a = 0;                      // [m, k] codes
   uint64_t b = 0;                      // [n, k] codes
-  uint64_t a_scales = 0;               // as the problem has them
+  uint64_t a_scales = 0;               // [m, k / 128], row by row
   uint64_t b_scales = 0;               // [n / 128, k / 128], row by row
   uint64_t out = 0;                    // room for padded_m rows, shared by the contenders
   uint64_t a_scales_column_major = 0;  // columns of padded_m

@@ -86,10 +86,22 @@ int stage_scale_columns(const Choice& c) {
                                             : 0;
 }
 
-// Accumulators that are summed over all of K: two, so that a tile's epilogue overlaps the next
-// tile's products, where they leave room for the scales of four stages.
-int whole_accumulators(const Choice& c) {
-  return 2 * accumulator_stride(c) + 4 * stage_scale_columns(c) <= kTensorColumns ? 2 : 1;
+// Of the kernels that sum over all of K, which have two accumulators: whether both fit beside the
+// scales of four stages. Where they do not, they overlap in what the epilogue reads first.
+bool overlaps(const Choice& c) {
+  return 2 * accumulator_stride(c) + 4 * stage_scale_columns(c) > kTensorColumns;
+}
+// How far apart they begin: as far as the scales of all stages leave room.
+int whole_accumulator_stride(const Choice& c) {
+  const int columns = accumulator_stride(c);
+  if (!overlaps(c)) return columns;
+  const int room = kTensorColumns - c.stages * stage_scale_columns(c) - columns;
+  // What overlaps is whole chunks of an epilogue: of 64 columns at most.
+  return c.columns % 64 == 0 ? room / 64 * 64 : room / 32 * 32;
+}
+int overlapping_columns(const Choice& c) {
+  const bool exact = c.family == KernelFamily::kSm100;
+  return exact ? 0 : std::max(0, c.columns - whole_accumulator_stride(c));
 }
 
 // Neighbouring columns that share a scale: Exact::kScaleRun.
@@ -114,6 +126,7 @@ int fixed_bytes(const Choice& c, const GemmProblem& p) {
   const int slabs = c.swap ? 0 : c.epilogue_warps * kSlabsPerWarp * kSlabBytes;
   const int exchange = c.split == 1 ? 0 : c.columns * kLanes * 4;
   int bytes = std::max(slabs, exchange) + 16 * c.accumulators + 32;
+  if (c.family != KernelFamily::kSm100 && overlaps(c)) bytes += 16;  // one more barrier
   if (p.grouping.grouped()) bytes += kWorkRingBytes;
   if (c.family == KernelFamily::kSm100) {
     const int scales =
@@ -129,8 +142,10 @@ int most_stages(const Choice& c, const PlannerInput& input) {
       arch_info(input.problem.arch).shared_bytes_per_cta - fixed_bytes(c, input.problem);
   int stages = std::min(kMaxStages, room / stage_bytes(c));
   if (c.family == KernelFamily::kSm100Mx) {
-    const int left = kTensorColumns - c.accumulators * accumulator_stride(c);
-    stages = std::min(stages, left / stage_scale_columns(c));
+    // Half of an accumulator may overlap.
+    const int columns = accumulator_stride(c);
+    const int accumulators = overlaps(c) ? columns + columns / 2 : 2 * columns;
+    stages = std::min(stages, (kTensorColumns - accumulators) / stage_scale_columns(c));
   }
   return stages;
 }
@@ -183,8 +198,8 @@ double estimate(const Choice& c, const Inputs& in) {
   // gained.
   if (c.share > 1) stage *= 1.01;
   double cycles = waves * stages * stage + (waves - 1) * 50 + kTileOverhead + store;
-  // Without a second accumulator no product overlaps a tile's epilogue.
-  if (c.accumulators == 1) cycles += (waves - 1) * columns * 4;
+  // Products of the next tile wait for what its accumulator shares with this one's.
+  cycles += (waves - 1) * overlapping_columns(c) * 2;
   if (c.split > 1) cycles += kSplitOverhead + columns * c.split * 2;
   // Weights and activations come from HBM once, whatever the tiles.
   const GroupLoad groups = group_load(in.input);
@@ -235,8 +250,7 @@ std::optional<Choice> complete(Choice c, const Inputs& in) {
   // warps take their share of registers, or where every column has a scale.
   const int most = !in.feeds_tma() ? 64 : scale_run(c, p.group_n) == 1 && !c.swap ? 96 : 128;
   if (exact && warp_columns > most) return std::nullopt;
-  c.accumulators =
-      exact ? std::min(8, kTensorColumns / accumulator_stride(c)) : whole_accumulators(c);
+  c.accumulators = exact ? std::min(8, kTensorColumns / accumulator_stride(c)) : 2;
   const int slab_columns = 128 / dtype_info(p.out_dtype).bytes;
   c.tma_store = !c.swap && store_for(p) == Store::kTma && warp_columns % slab_columns == 0;
   c.stages = most_stages(c, in.input);
@@ -341,10 +355,12 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
         "tile ends",
         c.accumulators));
   } else {
-    reasons.push_back(c.accumulators == 2
-                          ? "2 accumulators in tensor memory: a tile's epilogue overlaps the next "
-                            "tile's products"
-                          : "1 accumulator: wider than the columns that two would need");
+    reasons.push_back(
+        "2 accumulators in tensor memory: a tile's epilogue overlaps the next tile's products" +
+        (overlapping_columns(c) == 0
+             ? std::string()
+             : fmt::format(" once it has read the {} columns that both have",
+                           overlapping_columns(c))));
   }
   reasons.push_back(fmt::format("{} stages of {} bytes: as many as fit, up to {}", c.stages,
                                 stage_bytes(c), kMaxStages));
@@ -403,8 +419,11 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
       {"kAccumulators",  c.accumulators  },
       {"kScheduleWarp",  schedule_warp   },
   };
-  if (c.family == KernelFamily::kSm100)
+  if (c.family == KernelFamily::kSm100) {
     plan.extra_fields.emplace_back("kScaleStages", kScaleStages);
+  } else {
+    plan.extra_fields.emplace_back("kAccumulatorStride", whole_accumulator_stride(c));
+  }
   add_reasons(plan, c, in);
   return plan;
 }

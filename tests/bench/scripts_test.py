@@ -153,6 +153,12 @@ class Tables(unittest.TestCase):
         self.assertIn("| 8 | 7168 | 2048 | 6.0 | 5.0 | 0.83 | 9.0 | 8.0 | 0.75 | 4.0 | 1.25 |", text)
         self.assertEqual(results.time_us(results.ours(run["shapes"][0]), "rested"), 6)
 
+    def test_row_major_scales_stand_beside_column_major_ones(self):
+        run = document(shape(64, 4096, 4096, timed("jitgemm", 9, "model", "x"),
+                             timed("jitgemm", 10, "model", "x scales=column")))
+        text = tables.labelled_tables([dict(run, label="scales")], None)["scales"]
+        self.assertIn("| 64 | 4096 | 4096 | 9.0 | 10.0 | 0.90 |", text)
+
     def test_few_rows_of_large_weights_have_a_goal_by_their_bytes(self):
         self.assertIsNone(results.decode_goal_us(shape(1, 2112, 7168)))
         self.assertAlmostEqual(results.decode_goal_us(shape(1, 4096, 7168)), 1.15 * (7168 + 4096 * 7168) / 4.6e6 + 2.4)
@@ -181,7 +187,7 @@ class Tables(unittest.TestCase):
 
     def test_the_page_has_a_place_for_every_table(self):
         page = (BENCH.parent / "docs" / "performance.md").read_text()
-        names = ["ceilings", "policies", "jit", "pdl", "python_peers"]
+        names = ["ceilings", "policies", "jit", "pdl", "python_peers", "scales"]
         names += [f"{f}_{d}_{r}" for f in ("seed", "decode", "odd") for d in ("bf16", "f32")
                   for r in ("rested", "sustained")]
         names += [f"{kind}_{r}" for kind in ("contiguous", "masked") for r in ("rested", "sustained")]

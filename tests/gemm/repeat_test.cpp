@@ -20,6 +20,8 @@ struct Repeated {
   std::string name;
   GemmCase product;
   PlanOverrides overrides;
+  // Few schedules look at the bits alone; many are also run with the sanitizer.
+  uint64_t schedules = 4;
 };
 
 void PrintTo(const Repeated& r, std::ostream* out) {
@@ -38,9 +40,10 @@ Repeated repeated(std::string name, int64_t m, int64_t n, int64_t k, int32_t til
   r.overrides.tile_n = tile_n;
   r.overrides.cluster = cluster;
   r.overrides.split_k = split;
-  if (cluster == 4 && split == 1) {
+  // Which clusters of SM100 these are: pairs, or CTAs that share an operand.
+  if (cluster > 1 && split == 1) {
     r.overrides.constants = {
-        {"kShare", 4}
+        {cluster == 2 ? "kPair" : "kShare", cluster}
     };
   }
   return r;
@@ -55,13 +58,13 @@ TEST_P(RepeatedRuns, GiveTheSameBitsUnderEverySchedule) {
   const auto tensors = make_block_scaled_tensors(problem, r.product.data, 5);
   ASSERT_TRUE(tensors);
   std::vector<std::byte> first;
-  for (const uint64_t seed : {0, 1, 2, 3}) {
+  for (uint64_t seed = 0; seed < r.schedules; ++seed) {
     SimDeviceOptions options;
     options.seed = seed;
-    // Other tests look at contents and races of these kernels. Seeds permute the CTAs of a cluster
-    // and all effects; one that is held back is the worst of them.
-    options.sanitize = false;
-    options.last_warps = seed == 3 ? 1 : 0;
+    options.sanitize = r.schedules > 4;
+    // Seeds permute the CTAs of a cluster and all effects; every fourth schedule also holds a warp
+    // back until nothing else can go on.
+    options.last_warps = seed % 4 == 3 ? uint64_t{1} << (seed / 4 % 9) : 0;
     SimDevice device(arch, options);
     const auto result = run_gemm_case(*context, device, problem, r.overrides, *tensors, {});
     ASSERT_TRUE(result) << result.error().to_string();
@@ -94,6 +97,32 @@ INSTANTIATE_TEST_SUITE_P(
                                      repeated("share_four", 600, 64, 128, 128, 32, 4, 1),
                                      repeated("pair_many_tiles", 600, 64, 256, 128, 32, 2, 1))),
     name_of);
+
+// Many schedules, for a person with time: tools/check --all.
+std::vector<Repeated> under_many_schedules() {
+  std::vector<Repeated> list = {
+      repeated("one_cta", 200, 72, 256, 128, 16, 1, 1),
+      repeated("pair", 300, 64, 256, 128, 32, 2, 1),
+      repeated("share_four", 600, 64, 128, 128, 32, 4, 1),
+      repeated("swapped", 20, 300, 256, 32, 128, 1, 1),
+      repeated("split_2", 16, 200, 512, 16, 128, 2, 2),
+      repeated("split_8", 16, 128, 1024, 16, 128, 8, 8),
+  };
+  const size_t exact = list.size();
+  for (size_t i = 0; i < exact; ++i) {
+    list.push_back(list[i]);
+    list.back().name = "hardware_" + list[i].name;
+    list.back().product.values = ScaleValues::kPowerOfTwo;
+  }
+  list.push_back(repeated("hardware_wide", 600, 500, 128, 128, 256, 1, 1));
+  list.back().product.values = ScaleValues::kPowerOfTwo;
+  for (Repeated& r : list) r.schedules = 24;
+  return list;
+}
+INSTANTIATE_TEST_SUITE_P(ManySchedules, RepeatedRuns,
+                         testing::Combine(testing::Values(Arch::kSm100a),
+                                          testing::ValuesIn(under_many_schedules())),
+                         name_of);
 
 }  // namespace
 }  // namespace jitgemm

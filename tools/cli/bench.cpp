@@ -75,9 +75,9 @@ class Planner {
     for (const std::string& out_dtype : flags_.shapes.out_dtypes) {
       for (const bench::Shape& shape : shapes) {
         ShapeWork item;
-        for (const std::string& policy : flags_.shapes.m_policies) {
+        for (const auto& [policy, major] : flags_.shapes.variants()) {
           JITGEMM_ASSIGN(const GemmProblem problem,
-                         flags_.shapes.problem(shape, out_dtype, policy, arch_));
+                         flags_.shapes.problem(shape, out_dtype, policy, major, arch_));
           JITGEMM_TRY(add(problem, item));
         }
         work.push_back(std::move(item));
@@ -93,9 +93,9 @@ class Planner {
       for (const bench::GroupedShape& shape : shapes) {
         ShapeWork item;
         item.groups = shape;
-        for (const std::string& policy : flags_.shapes.m_policies) {
+        for (const auto& [policy, major] : flags_.shapes.variants()) {
           JITGEMM_ASSIGN(const std::vector<GemmProblem> problems,
-                         flags_.shapes.problems(shape, out_dtype, policy, arch_));
+                         flags_.shapes.problems(shape, out_dtype, policy, major, arch_));
           for (const GemmProblem& problem : problems) JITGEMM_TRY(add(problem, item));
         }
         work.push_back(std::move(item));

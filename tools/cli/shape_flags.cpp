@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shape_flags.h"
 
+#include "bench/operands.h"
+
 #include <fmt/format.h>
 
 #include <ctime>
@@ -29,7 +31,9 @@ void ShapeFlags::add_to(CLI::App& command) {
   command.add_option("--m-policy", m_policies, "exact, class, any, or a list")
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--a-scale-major", a_scale_major, "row or column")->capture_default_str();
+  command.add_option("--a-scale-major", a_scale_majors, "row, column, or both side by side")
+      ->delimiter(',')
+      ->capture_default_str();
   command.add_flag("--batch-invariant", batch_invariant, "A row's bits do not depend on m");
 }
 
@@ -74,7 +78,8 @@ Result<std::vector<bench::GroupedShape>> ShapeFlags::grouped_shapes() const {
 }
 
 Result<GemmProblem> ShapeFlags::problem(const bench::Shape& shape, const std::string& out_dtype,
-                                        const std::string& m_policy, Arch arch) const {
+                                        const std::string& m_policy,
+                                        const std::string& a_scale_major, Arch arch) const {
   ProblemFlags flags;
   flags.m = std::to_string(shape.m);
   flags.n = shape.n;
@@ -83,15 +88,21 @@ Result<GemmProblem> ShapeFlags::problem(const bench::Shape& shape, const std::st
   flags.m_policy = m_policy;
   flags.a_scale_major = a_scale_major;
   flags.batch_invariant = batch_invariant;
-  return flags.problem(arch);
+  JITGEMM_ASSIGN(GemmProblem problem, flags.problem(arch));
+  // Columns as operands have them: of a multiple of 4 rows.
+  if (problem.a_scale_major == ScaleMajor::kColumn && !grouped()) {
+    problem.a_scale_ld = bench::operand_layout(shape).padded_m;
+  }
+  return problem;
 }
 
 Result<std::vector<GemmProblem>> ShapeFlags::problems(const bench::GroupedShape& shape,
                                                       const std::string& out_dtype,
                                                       const std::string& m_policy,
+                                                      const std::string& a_scale_major,
                                                       Arch arch) const {
   JITGEMM_ASSIGN(const GemmProblem base,
-                 problem(bench::product_of(shape), out_dtype, m_policy, arch));
+                 problem(bench::product_of(shape), out_dtype, m_policy, a_scale_major, arch));
   std::vector<GemmProblem> list = bench::grouped_problems(shape, base);
   for (const GemmProblem& p : list) JITGEMM_TRY(validate(p));
   return list;

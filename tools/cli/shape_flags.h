@@ -7,6 +7,7 @@
 #include "cli.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace jitgemm::cli {
@@ -21,7 +22,7 @@ struct ShapeFlags {
   std::vector<int64_t> means;
   std::vector<std::string> out_dtypes = {"BF16"};
   std::vector<std::string> m_policies = {"exact"};
-  std::string a_scale_major = "row";
+  std::vector<std::string> a_scale_majors = {"row"};
   bool batch_invariant = false;
 
   void add_to(CLI::App& command);
@@ -30,17 +31,27 @@ struct ShapeFlags {
            !means.empty();
   }
   bool grouped() const { return operation == "group_gemm_fp8_nt_groupwise"; }
+  // Each policy of m with each order of a's scales, side by side.
+  std::vector<std::pair<std::string, std::string>> variants() const {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const std::string& policy : m_policies) {
+      for (const std::string& major : a_scale_majors) all.emplace_back(policy, major);
+    }
+    return all;
+  }
   // Whether the lists and names are right, without a device.
   Status check() const;
   Result<std::vector<bench::Shape>> shapes() const;
   // Of the grouped operation.
   Result<std::vector<bench::GroupedShape>> grouped_shapes() const;
   Result<GemmProblem> problem(const bench::Shape& shape, const std::string& out_dtype,
-                              const std::string& m_policy, Arch arch) const;
+                              const std::string& m_policy, const std::string& a_scale_major,
+                              Arch arch) const;
   // One for each way to say whose rows are whose: bench::grouped_problems().
   Result<std::vector<GemmProblem>> problems(const bench::GroupedShape& shape,
                                             const std::string& out_dtype,
-                                            const std::string& m_policy, Arch arch) const;
+                                            const std::string& m_policy,
+                                            const std::string& a_scale_major, Arch arch) const;
 };
 
 // Now, in UTC: "2026-01-31T12:00:00Z".

@@ -52,19 +52,20 @@ Result<std::vector<TuneWork>> tune_work(const TuneFlags& flags, Arch arch, int s
   };
   const ShapeFlags& shapes = flags.shapes;
   for (const std::string& out_dtype : shapes.out_dtypes) {
-    for (const std::string& policy : shapes.m_policies) {
+    for (const auto& [policy, major] : shapes.variants()) {
       if (shapes.grouped()) {
         JITGEMM_ASSIGN(const std::vector<bench::GroupedShape> listed, shapes.grouped_shapes());
         for (const bench::GroupedShape& shape : listed) {
           JITGEMM_ASSIGN(const std::vector<GemmProblem> problems,
-                         shapes.problems(shape, out_dtype, policy, arch));
+                         shapes.problems(shape, out_dtype, policy, major, arch));
           for (const GemmProblem& problem : problems) JITGEMM_TRY(add(problem, shape));
         }
         continue;
       }
       JITGEMM_ASSIGN(const std::vector<bench::Shape> listed, shapes.shapes());
       for (const bench::Shape& shape : listed) {
-        JITGEMM_ASSIGN(const GemmProblem problem, shapes.problem(shape, out_dtype, policy, arch));
+        JITGEMM_ASSIGN(const GemmProblem problem,
+                       shapes.problem(shape, out_dtype, policy, major, arch));
         JITGEMM_TRY(add(problem, std::nullopt));
       }
     }

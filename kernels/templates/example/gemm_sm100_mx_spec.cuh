@@ -28,6 +28,7 @@ struct Spec {
     kShare = 1,
     kPair = 1,
     kEpilogueWarps = 4,
+    kAccumulatorStride = 128,
     kAccumulators = 2,
     kScaleStages = 1,
     kThreads = 256,

@@ -160,12 +160,15 @@ class Pipeline {
     stages_ = plan.stages;
     pair_ = fields["kPair"];
     accumulators_ = fields["kAccumulators"];
+    const int columns = fields["kSwap"] != 0 ? plan.tile_m : plan.tile_n;
+    if (fields.contains("kAccumulatorStride")) {
+      overlap_ = std::max(0, columns - fields["kAccumulatorStride"]);
+    }
     const auto steps = static_cast<int>(p.k_bytes() / 32 / plan.split_k);
     // What the tensor core sums in one buffer is a scale block or a tile.
     units_a_tile_ = plan.family == KernelFamily::kSm100 ? steps * 32 / p.group_k : 1;
     products_a_unit_ = steps / units_a_tile_;
-    columns_a_unit_ =
-        (fields["kSwap"] != 0 ? plan.tile_m : plan.tile_n) / (fields["kEpilogueWarps"] / 4);
+    columns_a_unit_ = columns / (fields["kEpilogueWarps"] / 4);
   }
 
   void judge(const std::vector<Issue>& issues) {
@@ -190,8 +193,10 @@ class Pipeline {
           ++cta.products;
           break;
         case Kind::kRead:
-          if (held_ == Held::kEpilogue && warp.columns % columns_a_unit_ == 0) {
-            expect_ahead(ctas_[leader], warp.columns / columns_a_unit_, "before a read");
+          // Accumulators that overlap: once what they share is read.
+          if (held_ == Held::kEpilogue && warp.columns % columns_a_unit_ == overlap_) {
+            expect_ahead(ctas_[leader], warp.columns / columns_a_unit_, accumulators_,
+                         "before a read");
             ++reads_judged;
             most_units = std::max(most_units, total_products_ / products_a_unit_);
           }
@@ -202,7 +207,9 @@ class Pipeline {
           // The first store of a tile that is read to its end: its buffers are free by now.
           if (held_ == Held::kEpilogue && !warp.stored &&
               warp.columns % (columns_a_unit_ * units_a_tile_) == 0) {
-            expect_ahead(ctas_[leader], warp.columns / columns_a_unit_, "before a tile is stored");
+            expect_ahead(ctas_[leader], warp.columns / columns_a_unit_,
+                         overlap_ > 0 ? accumulators_ - 1 : accumulators_,
+                         "before a tile is stored");
             ++stores_judged;
           }
           warp.stored = true;
@@ -227,10 +234,10 @@ class Pipeline {
     std::map<int, Warp> warps;
   };
 
-  // With so many buffers given back the tensor core has filled all accumulators anew.
-  void expect_ahead(const Cta& leader, int released, const char* when) {
+  // With so many buffers given back the tensor core has filled so many more.
+  void expect_ahead(const Cta& leader, int released, int ahead, const char* when) {
     const int total = total_products_ / products_a_unit_;
-    EXPECT_GE(leader.products, std::min(total, released + accumulators_) * products_a_unit_)
+    EXPECT_GE(leader.products, std::min(total, released + ahead) * products_a_unit_)
         << when << ": " << released << " of " << total << " sums are read, " << accumulators_
         << " accumulators";
     expect_loads(leader, leader.products / kStepsPerStage, when);
@@ -244,7 +251,7 @@ class Pipeline {
 
   Held held_;
   int stages_ = 0, pair_ = 1, accumulators_ = 0, units_a_tile_ = 0;
-  int products_a_unit_ = 0, columns_a_unit_ = 0;
+  int products_a_unit_ = 0, columns_a_unit_ = 0, overlap_ = 0;
   int total_products_ = 0;  // of the CTA in question
   std::map<int, Cta> ctas_;
 };
@@ -325,6 +332,8 @@ std::vector<Case> more_cases() {
       Case("exact_swapped_pair", 32, 1536, 512).tile(32, 128, 3, 2),
       Case("exact_grouped", 256, 128, 512).tile(128, 16, 3).grouped(2),
       Case("hardware_share", 512, 96, 512).pow2().tile(128, 32, 3).share(4),
+      Case("hardware_wide", 256, 1536, 128).pow2().tile(128, 256, 2),
+      Case("hardware_wide_pair", 512, 768, 128).pow2().bf16_out().tile(128, 256, 2, 2),
       Case("hardware_swapped", 16, 1536, 512).pow2().tile(16, 128, 3),
       Case("hardware_split", 16, 384, 2048).pow2().tile(16, 128, 3, 4, 4),
       Case("plain_grouped_swapped", 32, 1024, 256).plain().tile(16, 128, 3).grouped(2),
