@@ -22,11 +22,31 @@ struct Epilogue {
   const MathThread& thread;
   int store_buffer;
 
+  // Whether no group ends in the tile, as far as rows are m. TMA clips at the matrix alone.
+  static __device__ __forceinline__ bool whole(const TileOrigin& tile) {
+    return !Config::kGrouped || Config::kSwap || tile.row + Config::kRows <= tile.end;
+  }
+  // Whether the tile may be stored beside other products: one that ends early has no last products
+  // of every wave, and takes the way around TMA.
+  static __device__ __forceinline__ bool can_wait(const TileOrigin& tile) {
+    return !Config::kFewRegisters && (whole(tile) || (!Config::kTmaStore && Config::kWaves == 1));
+  }
+
+  __device__ __forceinline__ void store_now(const TileOrigin& tile, int wave,
+                                            const float (&acc)[Config::kRegisters]) {
+    if (whole(tile)) {
+      store<true>(tile, wave, acc);
+    } else {
+      store<false>(tile, wave, acc);
+    }
+  }
+  // kWhole: the tile is known to be whole, if that matters.
+  template <bool kWhole>
   __device__ __forceinline__ void store(TileOrigin tile, int wave,
                                         const float (&acc)[Config::kRegisters]) {
     if constexpr (Config::kSwap) {
       store_columns(p, tile, thread, wave, acc);
-    } else if constexpr (Config::kTmaStore) {
+    } else if constexpr (Config::kTmaStore && kWhole) {
       if constexpr (Spec::kGroupLayout == kMasked) {
         // From here on rows are those of all groups together, which one map spans.
         tile.row += owner_of_rows(tile.group) * p.out_group_rows;
@@ -61,11 +81,12 @@ __device__ __forceinline__ void consume_unscaled(const Shared& shared, const Gem
   Tiles tiles(shared, walk);
   for (TileOrigin tile; tiles.open(tile);) {
     multiply_unscaled(walk, tile, consumer, acc);
-    tiles.reread(tile);
-    tiles.close();
+    tiles.pass(tile);
+    tile = tiles.passed();
+    tiles.release_passed();
 #pragma unroll
     for (int wave = 0; wave < Config::kWaves; ++wave) {
-      epilogue.store(tile, wave, acc[wave]);
+      epilogue.store_now(tile, wave, acc[wave]);
     }
   }
   epilogue.finish();
@@ -85,7 +106,7 @@ __device__ __forceinline__ void consume_split(const Shared& shared, const GemmPa
       clear(acc[wave]);
     }
     if (walk.k_begin() < walk.k_end()) {
-      multiply_tile(walk, tile, consumer, partial, acc, [](int, bool, bool) {});
+      multiply_tile<Config::kWaves>(walk, tile, consumer, partial, acc, [](int, bool, bool) {});
     }
     named_barrier_sync(1, Config::kMathThreads);  // no warpgroup still reads the stages
     write_partials(shared, thread, acc);
@@ -96,8 +117,8 @@ __device__ __forceinline__ void consume_split(const Shared& shared, const GemmPa
 }
 
 // Sums are stored while the tensor cores work: those of the first of two waves during the tile's
-// last products, those of the last wave during the first products of the next tile. Without
-// registers for where the tile before was, a tile is stored when it is done.
+// last products, those of the last wave during the first products of the next tile. A tile that
+// cannot wait is stored when it is done.
 __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& p, const Walk& walk,
                                         const MathThread& thread) {
   constexpr int kLast = Config::kWaves - 1;
@@ -110,43 +131,68 @@ __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& 
   }
   float partial[Config::kRegisters];
   clear(partial);
-  constexpr bool kDefers = !Config::kFewRegisters;
-  TileOrigin previous;
-  bool pending = false;
-  const auto store_and_clear = [&](const TileOrigin& tile, int wave) {
-    epilogue.store(tile, wave, acc[wave]);
-    clear(acc[wave]);
-  };
   Tiles tiles(shared, walk);
-  for (TileOrigin tile; tiles.open(tile);) {
-    if (has_operands(tile)) {
-      multiply_tile(walk, tile, consumer, partial, acc, [&](int wave, bool first, bool last) {
-        if constexpr (kDefers) {
-          if (wave == 0 && first && pending) {
-            store_and_clear(previous, kLast);
-          }
-          if (wave > 0 && last) {
-            store_and_clear(tile, 0);
-          }
-        }
-      });
-    } else if (pending) {
-      store_and_clear(previous, kLast);
+  bool pending = false;  // the last wave of the tile passed
+  const auto store_pending = [&] {
+    epilogue.store<true>(tiles.passed(), kLast, acc[kLast]);
+    tiles.release_passed();
+    clear(acc[kLast]);
+  };
+  const auto store_first = [&](const TileOrigin& tile) {
+    if (kLast > 0 && Epilogue::can_wait(tile)) {
+      epilogue.store<true>(tile, 0, acc[0]);
+      clear(acc[0]);
     }
-    tiles.reread(tile);
-    tiles.close();
-    if constexpr (kDefers) {
-      previous = tile;
-      pending = true;
+  };
+  for (TileOrigin tile; tiles.open(tile);) {
+    Consumer at = consumer;
+    if (has_operands(tile)) {
+      consumer.skip_tile();
+    }
+    // Of a group's last window, the rows behind its end are not multiplied.
+    const int rows = Config::kGrouped && !Config::kSwap ? tile.end - tile.row - thread.first_row()
+                                                        : static_cast<int>(Config::kGroupRows);
+    if (has_operands(tile) && rows > 64 * kLast) {
+      multiply_tile<Config::kWaves>(walk, tile, at, partial, acc,
+                                    [&](int wave, bool first, bool last) {
+                                      if (wave == 0 && first && pending) {
+                                        store_pending();
+                                      }
+                                      if (wave > 0 && last) {
+                                        store_first(tiles.opened(tile));
+                                      }
+                                    });
     } else {
+      if (pending) {
+        store_pending();
+      }
+      if (!has_operands(tile)) {
+        store_first(tile);
+      } else if (kLast == 0 || rows <= 0) {
+        pass_tile(walk, at);
+      } else {
+        multiply_tile<1>(walk, tile, at, partial, acc, [](int, bool, bool) {});
+      }
+    }
+    consumer.full = at.full;
+    tiles.pass(tile);
+    tile = tiles.passed();
+    pending = Epilogue::can_wait(tile);
+    if (!pending) {
 #pragma unroll
       for (int wave = 0; wave < Config::kWaves; ++wave) {
-        store_and_clear(tile, wave);
+        if constexpr (Config::kFewRegisters) {
+          epilogue.store_now(tile, wave, acc[wave]);
+        } else {
+          epilogue.store<false>(tile, wave, acc[wave]);
+        }
+        clear(acc[wave]);
       }
+      tiles.release_passed();
     }
   }
   if (pending) {
-    epilogue.store(previous, kLast, acc[kLast]);
+    epilogue.store<true>(tiles.passed(), kLast, acc[kLast]);
   }
   epilogue.finish();
 }
@@ -160,12 +206,12 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const Walk walk(m);
 
-  // Scales come with the tiles, or from a warp that arrives as well.
+  // Scales come with the tiles, or from a warp whose lanes arrive as well.
   const bool scale_tma = Config::kScaleTma && p.scale_maps != 0;
   const int scale_warps = Config::kScaled && !scale_tma ? 1 : 0;
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < Spec::kStages; ++stage) {
-      mbarrier_init(shared.full(stage), Config::kFullArrivals + scale_warps);
+      mbarrier_init(shared.full(stage), Config::kFullArrivals + 32 * scale_warps);
       mbarrier_init(shared.empty(stage), Config::kEmptyArrivals);
     }
     if constexpr (Config::kGrouped) {
@@ -184,7 +230,9 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
   // The launch divides the registers evenly; the producer gives most of its share to the math
   // warpgroups, where there are two or three. With one there are enough for all.
   if (warp >= Config::kMathWarps) {
-    if constexpr (Config::kWarpgroups == 2) {
+    if constexpr (Config::kWarpgroups == 2 && Config::kGroupedCopies) {
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+    } else if constexpr (Config::kWarpgroups == 2) {
       asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     } else if constexpr (Config::kWarpgroups == 3) {
       asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
@@ -207,7 +255,9 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
       }
     }
   } else {
-    if constexpr (Config::kWarpgroups == 2) {
+    if constexpr (Config::kWarpgroups == 2 && Config::kGroupedCopies) {
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
+    } else if constexpr (Config::kWarpgroups == 2) {
       asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     } else if constexpr (Config::kWarpgroups == 3) {
       asm volatile("setmaxnreg.inc.sync.aligned.u32 152;");

@@ -190,7 +190,8 @@ int64_t planned_windows(const PlannerInput& input, int tile_m) {
   return groups * whole + groups * shared / tile_m;
 }
 
-double average_turns(const PlannerInput& input, int tile_m, int64_t units_n, int64_t resident) {
+double average_turns(const PlannerInput& input, int tile_m, int64_t units_n, int64_t resident,
+                     double short_window) {
   const Grouping& g = input.problem.grouping;
   const auto turns = [&](double windows) {
     return std::ceil(windows * static_cast<double>(units_n) / static_cast<double>(resident));
@@ -211,7 +212,9 @@ double average_turns(const PlannerInput& input, int tile_m, int64_t units_n, int
     double windows = 0;
     for (const double of_group : kShares) {
       const double share = 1 + common * (of_all - 1) + own * (of_group - 1);
-      windows += std::ceil(mean * share - 1e-9);
+      const double whole = std::floor(mean * share);
+      const double rest = mean * share - whole;
+      windows += whole + (rest < 1e-9 ? 0 : rest <= 0.5 ? short_window : 1);
     }
     sum += turns(static_cast<double>(load.groups) * windows / kShares.size());
   }

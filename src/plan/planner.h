@@ -75,8 +75,10 @@ GroupLoad group_load(const PlannerInput& input);
 // Windows of tile_m rows over all groups, on average.
 int64_t planned_windows(const PlannerInput& input, int tile_m);
 // How many units one after the other the busiest of `resident` works on, where a window has
-// units_n: the average over what rows of groups may come to.
-double average_turns(const PlannerInput& input, int tile_m, int64_t units_n, int64_t resident);
+// units_n: the average over what rows of groups may come to. short_window: what one that is half
+// empty takes of a whole one's time.
+double average_turns(const PlannerInput& input, int tile_m, int64_t units_n, int64_t resident,
+                     double short_window = 1);
 // Why a grouped problem's windows are what they are; empty for any other problem.
 std::string group_reason(const PlannerInput& input, int tile_m);
 

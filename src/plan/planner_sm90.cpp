@@ -17,12 +17,16 @@ constexpr int kTileK = 128;  // bytes of one swizzled row
 constexpr int kMaxStages = 12;
 constexpr int kMaxSplit = 8;  // the largest cluster that every device can run
 constexpr int kShareCluster = 2;
+constexpr int kMostNames = 256;  // GroupWalk::kPage
 // Registers of a math thread for sums and the current k-block's products; the rest of its share is
 // for addresses and scales.
 constexpr int kSumRegisters = 192;       // of 232, or 255 where one math warpgroup works alone
 constexpr int kSumRegistersThree = 128;  // of 152, with three math warpgroups
 constexpr int kSumRegistersParts = 160;  // where a stage holds several scale blocks
-constexpr int64_t kMaxSwapM = 256;       // beyond, swapping only costs
+// Of groups, where a warp copies scales, and where others copy codes besides for swapped operands.
+constexpr int kSumRegistersGroupedCopies = 160;
+constexpr int kSumRegistersGroupedSwap = 128;
+constexpr int64_t kMaxSwapM = 256;              // beyond, swapping only costs
 constexpr int kStoreBufferBytes = 3 * 16 * 64;  // of a math warp, for TMA stores
 constexpr int kWorkRingBytes = 4 * 32;          // WorkRing::kBytes of device/group_walk.cuh
 
@@ -176,9 +180,9 @@ int64_t turns(const Choice& c, const Inputs& in) {
 }
 
 // The same on average over what the rows of groups may come to.
-double average_turns(const Choice& c, const Inputs& in) {
+double average_turns(const Choice& c, const Inputs& in, double short_window) {
   return average_turns(in.input, c.swap ? c.unit_columns() : c.unit_rows(), in.units_n(c),
-                       resident_clusters(in.input.sm_count, c.cluster()));
+                       resident_clusters(in.input.sm_count, c.cluster()), short_window);
 }
 
 double copy_time(Feed feed, double bytes) {
@@ -221,9 +225,15 @@ double estimate(const Choice& c, const Inputs& in) {
       p.scaled() && scale_feed(in) != Feed::kTma &&
       (p.a_scale_major != ScaleMajor::kRow || p.a_scale_ld_or_dense() % 4 != 0);
   const double scales = single_scales ? kScaleCopy * (c.swap ? c.columns : c.rows) : 0;
-  const double compute =
-      average_turns(c, in) * (blocks * (std::max({chain, tensor, load}) + scales) +
-                              c.waves() * c.group_columns() * kStoreColumn);
+  const double block = std::max({chain, tensor, load});
+  // Rows behind a group's end are not multiplied: of a window that is half empty one warpgroup, or
+  // one wave of each.
+  double short_window = 1;
+  if (!c.swap && !c.shares_columns() && c.warpgroups() > 1 && c.rows > 64) {
+    short_window = std::max({c.waves() > 1 ? chain / 2 : chain, tensor / 2, load}) / block;
+  }
+  const double compute = average_turns(c, in, short_window) *
+                         (blocks * (block + scales) + c.waves() * c.group_columns() * kStoreColumn);
   // Each operand comes from memory once at least. Half of the weights come again for a group's
   // second window; where there are more, that hides behind the products.
   const GroupLoad groups = group_load(in.input);
@@ -265,6 +275,11 @@ bool finish(Choice& c, const Inputs& in) {
   const int limit = arch_info(p.arch).shared_bytes_per_cta;
   int registers = p.group_k % kTileK == 0 ? kSumRegisters : kSumRegistersParts;
   if (c.warpgroups() == 3) registers = std::min(registers, kSumRegistersThree);
+  if (p.grouping.grouped() && p.scaled() && scale_feed(in) != Feed::kTma) {
+    const bool codes = in.feed_a != Feed::kTma || in.feed_b != Feed::kTma;
+    registers = std::min(registers,
+                         c.swap && codes ? kSumRegistersGroupedSwap : kSumRegistersGroupedCopies);
+  }
   if ((c.waves() + 1) * c.group_columns() / 2 > registers) return false;
   if (c.group_columns() % (c.swap ? 8 : 16) != 0) return false;
   if (c.group_columns() > 64 && c.group_columns() % 16 != 0) return false;
@@ -334,7 +349,10 @@ std::vector<Choice> choices(const Inputs& in) {
             c.share = share;
             if (force.cluster && *force.cluster != c.cluster()) continue;
             if (share && (swap || c.split > 1 || !tma || c.warpgroups() == 1)) continue;
-            if (share && p.grouping.grouped()) continue;
+            // Names of rows are read for at most 256 of them in one step.
+            if (share && p.grouping.layout == GroupLayout::kRowIndices &&
+                c.unit_rows() > kMostNames)
+              continue;
             if (share && (c.shares_rows() ? c.rows : c.columns) % (8 * kShareCluster) != 0)
               continue;
             // Sharing ties two CTAs together; it pays where there is much to do.

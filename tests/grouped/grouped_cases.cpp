@@ -355,9 +355,42 @@ void add_wide_tiles(std::vector<GroupedCase>& cases) {
 
 }  // namespace
 
+// Groups whose last pair of windows has one window, or less than half of one, in a product whose
+// columns end inside a tile.
+std::vector<GroupedCase> clustered_cases() {
+  std::vector<GroupedCase> cases;
+  const auto add = [&](std::string name, void (*change)(GroupedCase&)) {
+    cases.push_back(with(std::move(name), change));
+    cases.back().sides = GroupedCase::Sides::kSharedWeights;
+  };
+  add("shared_weights_indices", [](GroupedCase& c) {
+    c.counts = {300, 0, 70, 129, 1}, c.n = 264, c.k = 512, c.out = DType::kBF16;
+  });
+  add("shared_weights_masked_zeroed", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 270, c.counts = {270, 0, 128, 31}, c.k = 512, c.zero_ungrouped = true;
+  });
+  add("shared_rows_pointers", [](GroupedCase& c) {
+    c.layout = kPointers, c.counts = {140, 0, 1, 60}, c.n = 200, c.k = 400, c.out = DType::kF16;
+  });
+  cases.back().sides = GroupedCase::Sides::kSharedRows;
+  add("shared_rows_offsets_zeroed", [](GroupedCase& c) {
+    c.layout = kOffsets, c.groups = 3, c.m = 400, c.integers = {130, 130, 270}, c.k = 128;
+    c.row_alignment = 128, c.zero_ungrouped = true;
+  });
+  cases.back().sides = GroupedCase::Sides::kSharedRows;
+  return cases;
+}
+
 PlanOverrides GroupedCase::overrides(Arch arch) const {
   PlanOverrides forced;
   if (sides == Sides::kPlanned) return forced;
+  if (sides == Sides::kSharedWeights || sides == Sides::kSharedRows) {
+    forced.family = KernelFamily::kSm90;
+    forced.tile_m = 128;
+    forced.tile_n = sides == Sides::kSharedWeights ? 256 : 64;
+    forced.cluster = 2;
+    return forced;
+  }
   const bool rows = sides == Sides::kRows;
   if (!arch_info(arch).has_tensor_memory) {
     forced.family = rows ? KernelFamily::kSm90 : KernelFamily::kSm90Swap;

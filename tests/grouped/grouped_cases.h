@@ -48,8 +48,15 @@ struct GroupedCase {
   // false: rows are in several groups, so only faults and guards are looked at.
   bool compared = true;
   // The sides of the operands, where the planner would not choose what a case is about: rows of a
-  // on the wide side of a tile, or on the narrow one.
-  enum class Sides { kPlanned, kRows, kSwapped } sides = Sides::kPlanned;
+  // on the wide side of a tile, or on the narrow one; or, for sm_90a, tiles of which the CTAs of a
+  // cluster share the weights, or the rows.
+  enum class Sides {
+    kPlanned,
+    kRows,
+    kSwapped,
+    kSharedWeights,
+    kSharedRows
+  } sides = Sides::kPlanned;
 
   GemmProblem problem(Arch arch) const;
   std::vector<int32_t> group_rows() const;
@@ -57,6 +64,8 @@ struct GroupedCase {
 };
 
 std::vector<GroupedCase> grouped_cases();
+// Those of clusters that share tiles, for sm_90a.
+std::vector<GroupedCase> clustered_cases();
 
 inline void PrintTo(const GroupedCase& c, std::ostream* out) {
   *out << c.name;

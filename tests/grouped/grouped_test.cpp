@@ -79,6 +79,17 @@ INSTANTIATE_TEST_SUITE_P(Cases, Grouped,
                                           testing::ValuesIn(grouped_cases())),
                          case_name);
 
+std::vector<TestDevice> devices_with_wgmma() {
+  std::vector<TestDevice> devices = test_devices();
+  std::erase_if(devices, [](const TestDevice& d) { return arch_info(d.arch).has_tensor_memory; });
+  return devices;
+}
+
+INSTANTIATE_TEST_SUITE_P(Clusters, Grouped,
+                         testing::Combine(testing::ValuesIn(devices_with_wgmma()),
+                                          testing::ValuesIn(clustered_cases())),
+                         case_name);
+
 TEST(Grouped, NoRowsSucceedAndLaunchNothing) {
   const auto context = *Context::create({});
   for (const Arch arch : {Arch::kSm90a, Arch::kSm100a}) {

@@ -85,38 +85,48 @@ struct WorkReader {
   template <bool kThread = false>
   __device__ __forceinline__ bool next(GroupTile& tile) {
     open(tile);
-    release<kThread>();
+    release_slot<kThread>(cursor.stage);
+    cursor.next();
     return tile.row < tile.end;
   }
 
-  // The same in two steps, for a role whose registers are scarce: the tile may be read again until
-  // it is released.
+  // The same in steps, for a warp whose registers are scarce: a tile that it has passed may be read
+  // again until it is released, which is before the next one is passed.
   __device__ __forceinline__ bool open(GroupTile& tile) const {
     mbarrier_wait(ring.full(cursor.stage), cursor.phase);
-    read(tile);
+    read(cursor.stage, tile);
     return tile.row < tile.end;
   }
-  __device__ __forceinline__ void read(GroupTile& tile) const {
+  __device__ __forceinline__ void reread_opened(GroupTile& tile) const { read(cursor.stage, tile); }
+  __device__ __forceinline__ void pass() { cursor.next(); }
+  __device__ __forceinline__ void reread_passed(GroupTile& tile) const { read(passed(), tile); }
+  __device__ __forceinline__ void release_passed() const { release_slot<false>(passed()); }
+
+ private:
+  __device__ __forceinline__ int passed() const {
+    return cursor.stage == 0 ? WorkRing::kSlots - 1 : cursor.stage - 1;
+  }
+  __device__ __forceinline__ void read(int slot, GroupTile& tile) const {
     asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(tile.group), "=r"(tile.row), "=r"(tile.end), "=r"(tile.column)
-                 : "r"(ring.tile(cursor.stage))
+                 : "r"(ring.tile(slot))
                  : "memory");
   }
-  template <bool kThread = false>
-  __device__ __forceinline__ void release() {
+  template <bool kThread>
+  __device__ __forceinline__ void release_slot(int slot) const {
     if constexpr (!kThread) __syncwarp();
-    if (kThread || threadIdx.x % 32 == 0) mbarrier_arrive(ring.empty(cursor.stage));
-    cursor.next();
+    if (kThread || threadIdx.x % 32 == 0) mbarrier_arrive(ring.empty(slot));
   }
 };
 
 // The walk itself; every lane of one warp calls everything. Order is how the windows of a group and
-// the tiles of its columns follow each other: at(windows, index, window, column tile).
+// its columns follow each other: at(windows, index, window, column tile), both of the size of what
+// kCluster CTAs take together, kWindow rows by kColumns columns.
 template <class Order>
 struct GroupWalk {
   enum : int {
-    kWindow = Spec::kTileM,
-    kColumnTiles = (Spec::kN + Spec::kTileN - 1) / Spec::kTileN,
+    kWindow = Order::kWindow,
+    kColumnTiles = (Spec::kN + Order::kColumns - 1) / Order::kColumns,
     kIndices = Spec::kGroupLayout == kRowIndices,
     kZeroes = Spec::kZeroUngrouped != 0,
     // Groups that the walk passes. Where groups share all rows, the rows behind the last are those
@@ -141,7 +151,7 @@ struct GroupWalk {
   unsigned* invalid;
   int m;
   int lane;
-  int unit;  // the next one of this CTA
+  int unit;  // the next one of this CTA, or of its cluster
   // Where groups are ranges: the page of groups around `unit`, of which lane l has group 32 * i + l
   // as its i-th; with units before the page, and up to and including each group.
   int page = 0;
@@ -158,11 +168,11 @@ struct GroupWalk {
         invalid(Spec::kCountInvalid != 0 ? p.invalid_count : nullptr),
         m(p.m),
         lane(lane_id),
-        unit(static_cast<int>(blockIdx.x)) {
+        unit(static_cast<int>(blockIdx.x) / Order::kCluster) {
     if constexpr (kIndices) {
 #pragma unroll
       for (int i = 0; i < kAhead; ++i) {
-        read_window(unit + i * static_cast<int>(gridDim.x), ahead[i]);
+        read_window(unit + i * step(), ahead[i]);
       }
     } else {
       load_page();
@@ -179,6 +189,10 @@ struct GroupWalk {
   }
 
  private:
+  // From one unit of this CTA to its next.
+  static __device__ __forceinline__ int step() {
+    return static_cast<int>(gridDim.x) / Order::kCluster;
+  }
   static __device__ __forceinline__ int clamp(int value, int most) {
     return value < 0 ? 0 : value > most ? most : value;
   }
@@ -303,13 +317,13 @@ struct GroupWalk {
         const Span s = span(group);
         int window, column_tile;
         Order::at(s.windows() + s.gap_windows(), unit - start, window, column_tile);
-        unit += static_cast<int>(gridDim.x);
+        unit += step();
         const bool zeroed = kZeroes && window >= s.windows();
         if (zeroed) window -= s.windows();
         const int first = (zeroed ? s.gap : s.begin) + window * kWindow;
         const int end = zeroed ? s.gap_end : s.end;
         return {zeroed ? ~group : group, first, end - first < kWindow ? end : first + kWindow,
-                column_tile * Spec::kTileN};
+                column_tile * Order::kColumns};
       }
       if (page + kPage >= kPassed) return {0, 0, 0, 0};
       before = __shfl_sync(0xffffffffu, through[kPerLane - 1], 31);
@@ -348,7 +362,7 @@ struct GroupWalk {
 #pragma unroll
       for (int j = 0; j + 1 < kAhead; ++j) ahead[j][i] = ahead[j + 1][i];
     }
-    read_window(unit + (kAhead - 1) * static_cast<int>(gridDim.x), ahead[kAhead - 1]);
+    read_window(unit + (kAhead - 1) * step(), ahead[kAhead - 1]);
   }
 
   __device__ __forceinline__ GroupTile next_run() {
@@ -359,7 +373,7 @@ struct GroupWalk {
         if (unit >= windows * kColumnTiles) return {0, 0, 0, 0};
         int window;
         Order::at(windows, unit, window, column);
-        unit += static_cast<int>(gridDim.x);
+        unit += step();
         row = window * kWindow;
         row_end = m - row < kWindow ? m : row + kWindow;
         if constexpr (kAhead > 0) {
@@ -392,9 +406,11 @@ struct GroupWalk {
         for (int i = 0; i < kPerLane; ++i) {
           if (32 * i + lane < length && first == -1 && raw[i] != -1) ++found;
         }
-        if (column == 0 && found != 0) atomicAdd(invalid, found);
+        if (column == 0 && blockIdx.x % Order::kCluster == 0 && found != 0) {
+          atomicAdd(invalid, found);
+        }
       }
-      const GroupTile tile = {first, row, row + length, column * Spec::kTileN};
+      const GroupTile tile = {first, row, row + length, column * Order::kColumns};
       row += length;
       if (first >= 0 || Spec::kZeroUngrouped != 0) return tile;
     }

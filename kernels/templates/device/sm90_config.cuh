@@ -87,8 +87,12 @@ struct Config {
     kParts = Spec::kTileK / kPartK,
     kStepsPerPart = kPartK / 32,
 
-    // Beside so many sums a grouped product has no registers for anything that could wait.
-    kFewRegisters = Spec::kGroupLayout != kNotGrouped && (kWaves + 1) * kRegisters > 144,
+    // Groups, and warps that copy scales: these need more registers, and math warps have fewer.
+    kGroupedCopies = Spec::kGroupLayout != kNotGrouped && kScaled && Spec::kScaleFeed != kFeedTma,
+    // Beside so many sums a grouped product has no registers for a tile that waits to be stored,
+    // unless TMA stores it.
+    kFewRegisters = Spec::kGroupLayout != kNotGrouped && (kWaves + 1) * kRegisters > 144 &&
+                    (kGroupedCopies || Spec::kStore != 1),
 
     // Scales of the tile in shared memory: one an entry, for each group of rows or columns that the
     // tile can lie in.
@@ -179,7 +183,7 @@ static_assert(Config::kScaled || Spec::kSplitK == 1, "16-bit operands do not spl
 static_assert(!Config::kMulticast || !Config::kCopyFeed, "only TMA multicasts");
 static_assert(Spec::kSplitK == 1 || Config::kPartialBytes <= Config::kScaleRing,
               "partials fit over the stages");
-static_assert(!Config::kGrouped || Spec::kCluster == 1, "a CTA finds its tiles alone");
+static_assert(!Config::kGrouped || Spec::kSplitK == 1, "groups do not split k");
 static_assert(Config::kSharedBytes == Spec::kSharedBytes, "the planner reckons the same");
 static_assert(Config::kSharedBytes <= 232448, "PTX ISA: sm_90 has 227 KiB a CTA");
 
@@ -216,9 +220,14 @@ struct Walk {
   __device__ __forceinline__ TileOrigin at(int unit) const {
     int row, column;
     walk.at(unit, row, column);
-    return {row * kUnitRows + (Spec::kShare == kShareColumns ? rank * Config::kRows : 0),
-            column * kUnitColumns + (Spec::kShare == kShareRows ? rank * Config::kColumns : 0), m,
-            0};
+    TileOrigin tile = {row * kUnitRows, column * kUnitColumns, m, 0};
+    move_to_rank(tile);
+    return tile;
+  }
+  // From where the cluster's part of the product begins to where this CTA's does.
+  __device__ __forceinline__ void move_to_rank(TileOrigin& tile) const {
+    if (Spec::kShare == kShareColumns) tile.row += rank * Config::kRows;
+    if (Spec::kShare == kShareRows) tile.column += rank * Config::kColumns;
   }
 
   __device__ __forceinline__ int k_begin() const {
@@ -239,6 +248,12 @@ struct ScaleSlot {
     return k_block % Config::kQuadStages == 0 || k_block == k_begin;
   }
   __device__ __forceinline__ void next() { slot = slot == Config::kScaleSlots - 1 ? 0 : slot + 1; }
+  // Past all quads of a tile.
+  __device__ __forceinline__ void skip_tile() {
+    constexpr int kQuads = ceil_div(Config::kKBlocks, Config::kQuadStages);
+    slot += kQuads % Config::kScaleSlots;
+    if (slot >= Config::kScaleSlots) slot -= Config::kScaleSlots;
+  }
 };
 
 // The entry of the scale of the row or column `offset` in a tile that begins `remainder` behind a
@@ -271,8 +286,14 @@ struct Shared {
 
 // The order of the tiles of one group: that of the whole product, over the group's windows.
 struct GroupOrder {
+  enum : int {
+    kWindow = Config::kSwap ? Walk::kUnitColumns : Walk::kUnitRows,
+    kColumns = Config::kSwap ? Walk::kUnitRows : Walk::kUnitColumns,
+    kCluster = Spec::kCluster,
+  };
+
   static __device__ __forceinline__ void at(int windows, int index, int& window, int& column_tile) {
-    constexpr int kTilesN = ceil_div(Spec::kN, Spec::kTileN);
+    constexpr int kTilesN = ceil_div(Spec::kN, kColumns);
     const TileWalk<Spec::kWalkColumns> walk = {Config::kSwap ? kTilesN : windows,
                                                Config::kSwap ? windows : kTilesN};
     int row, column;
@@ -287,6 +308,7 @@ struct Tiles {
   const Walk& walk;
   int unit;
   WorkReader reader;
+  TileOrigin last;  // the tile passed; of groups it stays where the scheduler put it
 
   __device__ __forceinline__ Tiles(const Shared& shared, const Walk& walk_)
       : walk(walk_), unit(walk_.first), reader{{shared.base + Config::kWorkRing}, {}} {}
@@ -306,8 +328,9 @@ struct Tiles {
     }
   }
 
-  // The same in steps, for the math warps: between open and close the tile's place, which a grouped
-  // product has in shared memory, needs no registers, since it can be read again.
+  // The same in steps, for the math warps, which store a tile while they multiply the next: the
+  // place of the tile passed is known until it is released, and takes no registers where tiles have
+  // groups.
   __device__ __forceinline__ bool open(TileOrigin& tile) {
     if constexpr (Config::kGrouped) {
       GroupTile found;
@@ -318,23 +341,46 @@ struct Tiles {
       return next(tile);
     }
   }
-  __device__ __forceinline__ void reread(TileOrigin& tile) {
+  // The tile opened, again.
+  __device__ __forceinline__ TileOrigin opened(const TileOrigin& tile) const {
     if constexpr (Config::kGrouped) {
       GroupTile found;
-      reader.read(found);
-      tile = origin(found);
+      reader.reread_opened(found);
+      return origin(found);
+    } else {
+      return tile;
     }
   }
-  __device__ __forceinline__ void close() {
+  __device__ __forceinline__ void pass(const TileOrigin& tile) {
     if constexpr (Config::kGrouped) {
-      reader.release();
+      reader.pass();
+    } else {
+      last = tile;
+    }
+  }
+  __device__ __forceinline__ TileOrigin passed() const {
+    if constexpr (Config::kGrouped) {
+      GroupTile found;
+      reader.reread_passed(found);
+      return origin(found);
+    } else {
+      return last;
+    }
+  }
+  __device__ __forceinline__ void release_passed() const {
+    if constexpr (Config::kGrouped) {
+      reader.release_passed();
     }
   }
 
  private:
-  static __device__ __forceinline__ TileOrigin origin(const GroupTile& found) {
-    return {Config::kSwap ? found.column : found.row, Config::kSwap ? found.row : found.column,
-            found.end, found.group};
+  // This CTA's part of what the scheduler found for the cluster; without rows if the group ends
+  // before it.
+  __device__ __forceinline__ TileOrigin origin(const GroupTile& found) const {
+    TileOrigin tile = {Config::kSwap ? found.column : found.row,
+                       Config::kSwap ? found.row : found.column, found.end, found.group};
+    walk.move_to_rank(tile);
+    return tile;
   }
 };
 

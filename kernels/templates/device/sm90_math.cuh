@@ -101,7 +101,8 @@ struct Consumer {
         first_columns(uniform(wgmma_descriptor_low(shared_.column_tile(0) +
                                                    thread_.first_column() * Spec::kTileK))) {}
 
-  static __device__ __forceinline__ unsigned uniform(unsigned value) {
+  template <class T>
+  static __device__ __forceinline__ T uniform(T value) {
     return __shfl_sync(0xffffffffu, value, 0);
   }
   // Descriptors of the tiles of the stage; along k, 32 codes are 2 further.
@@ -121,6 +122,14 @@ struct Consumer {
   __device__ __forceinline__ void advance() {
     stages.next();
     full = mbarrier_test(shared.full(stages.stage), stages.phase);
+  }
+
+  // To where the next tile begins, whether this one is multiplied or not: what is known apart from
+  // which, the compiler keeps in uniform registers.
+  __device__ __forceinline__ void skip_tile() {
+    stages.skip<Config::kKBlocks>();
+    scales.skip_tile();
+    full = false;
   }
 
   // The warp reads the stage's tiles and scales no more.
@@ -211,9 +220,21 @@ __device__ __forceinline__ void multiply_unscaled(const Walk& walk, const TileOr
 // in its quad is then known to the compiler. Not where registers are short.
 constexpr int kStagesPerTurn = Config::kWarpgroups == 3 ? 1 : 4;
 
-// acc += the products of the tile. meanwhile(wave, first, last) is called while the tensor cores
-// work on the products of `wave`, in the first and the last step of the tile.
-template <class Meanwhile>
+// The tile has no rows for this warpgroup: its stages pass unread.
+__device__ __forceinline__ void pass_tile(const Walk& walk, Consumer& consumer) {
+  for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
+    if (ScaleSlot::begins_quad(k_block, walk.k_begin())) consumer.scales.next();
+    consumer.wait_for_stage();
+    const int stage = consumer.stages.stage;
+    consumer.advance();
+    consumer.release(stage);
+  }
+}
+
+// acc += the products of the first kWaves waves of the tile. meanwhile(wave, first, last) is called
+// while the tensor cores work on the products of `wave`, in the first and the last step of the
+// tile.
+template <int kWaves, class Meanwhile>
 __device__ __forceinline__ void multiply_tile(const Walk& walk, const TileOrigin& tile,
                                               Consumer& consumer,
                                               float (&partial)[Config::kRegisters],
@@ -223,7 +244,7 @@ __device__ __forceinline__ void multiply_tile(const Walk& walk, const TileOrigin
   // Quads begin with turns, or turns with quads.
   constexpr bool kQuadsAligned = kWhole && (kStagesPerTurn % Config::kQuadStages == 0 ||
                                             Config::kQuadStages % kStagesPerTurn == 0);
-  constexpr int kLastWave = Config::kWaves - 1;
+  constexpr int kLastWave = kWaves - 1;
   const int k_begin = walk.k_begin();
   const int k_end = walk.k_end();
   consumer.remainder = (Config::kSwap ? tile.row : tile.column) % Spec::kGroupN;
@@ -261,7 +282,7 @@ __device__ __forceinline__ void multiply_tile(const Walk& walk, const TileOrigin
         const SharedAddress scales = consumer.block_scales(block);
         const ColumnScales column_scales = consumer.column_scales(scales);
 #pragma unroll
-        for (int wave = 0; wave < Config::kWaves; ++wave) {
+        for (int wave = 0; wave < kWaves; ++wave) {
           Mma::keep(partial);  // in its registers before the fence
           wgmma_fence();
 #pragma unroll

@@ -281,7 +281,6 @@ struct ScaleSource {
 // of the one before: small scattered reads take longer than tiles do.
 struct ScaleFeed {
   const Shared& shared;
-  int lane;
   Cursor cursor;
   ScaleSlot scales;
   int owed = 0;  // stages whose scales have been asked for, all of one quad
@@ -293,12 +292,9 @@ struct ScaleFeed {
     if constexpr (Spec::kScaleType == 0) {
       cp_async_wait<kLater>();
     }
-    __syncwarp();
     for (; owed > 0; --owed) {
       mbarrier_wait(shared.empty(cursor.stage), cursor.phase ^ 1);
-      if (lane == 0) {
-        mbarrier_arrive(shared.full(cursor.stage));
-      }
+      mbarrier_arrive(shared.full(cursor.stage));  // every lane for what it has written
       cursor.next();
     }
   }
@@ -313,7 +309,7 @@ __device__ __forceinline__ void produce_scales(const Shared& shared, const GemmP
   // Where a tile must be over before the next one is known, its last stages are settled first.
   constexpr bool kTileByTile = Config::kGrouped || Spec::kSplitK > 1;
   constexpr int kScaleRowsN = ceil_div(Spec::kN, Spec::kGroupN);
-  ScaleFeed feed{shared, lane};
+  ScaleFeed feed{shared};
   Tiles tiles(shared, walk);
   for (TileOrigin tile; tiles.next(tile);) {
     if (!has_operands(tile)) continue;

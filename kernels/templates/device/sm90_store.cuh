@@ -19,16 +19,6 @@ __device__ __forceinline__ Output* group_output(const GemmParams& p, const TileO
   return out;
 }
 
-__device__ __forceinline__ Output load_shared_output(SharedAddress address) {
-  if constexpr (Spec::kOut == kF32) {
-    return load_shared_float(address);
-  } else {
-    unsigned short bits;
-    asm volatile("ld.shared.b16 %0, [%1];" : "=h"(bits) : "r"(address) : "memory");
-    return bits;
-  }
-}
-
 // One output of the row that starts at `line`, if it exists.
 __device__ __forceinline__ void store_one(Output* line, int end, int row_m, int column_n,
                                           float value) {
@@ -96,23 +86,9 @@ __device__ __forceinline__ void store_rows(const GemmParams& p, TileOrigin tile,
   }
 }
 
-// The first rows of a staged box of 16, up to `end`, by ordinary stores. One element at a time: no
-// register may be spared, and a group has one such box a column at most.
-__device__ __forceinline__ void store_box(SharedAddress box, Output* out, long long ldo,
-                                          int first_row, int end, int first_column, int lane) {
-#pragma unroll 1
-  for (int i = lane; i < 16 * Config::kStoreColumns; i += 32) {
-    const int row = i / Config::kStoreColumns;
-    const int column = i % Config::kStoreColumns;
-    if (first_row + row < end && first_column + column < Spec::kN) {
-      out[(first_row + row) * ldo + first_column + column] =
-          load_shared_output(box + swizzle_64b(row, column * Config::kOutBytes));
-    }
-  }
-}
-
 // Rows are m, by TMA: a warp stages 16 rows of kStoreColumns columns and one lane stores the box,
-// while the next buffer is filled. Rows and columns that do not exist are clipped.
+// while the next buffer is filled. Rows and columns that do not exist are clipped, but not where a
+// group ends.
 __device__ __forceinline__ void store_rows_by_tma(const Shared& shared, const GemmParams& p,
                                                   TileOrigin tile, const MathThread& thread,
                                                   int wave, const float (&acc)[Config::kRegisters],
@@ -121,7 +97,6 @@ __device__ __forceinline__ void store_rows_by_tma(const Shared& shared, const Ge
   const SharedAddress buffers = shared.base + Config::kStoreBuffers +
                                 Config::kStoreBuffersPerWarp * warp * Config::kStoreBufferBytes;
   const int first_row = tile.row + thread.first_row() + 64 * wave + 16 * thread.warp;
-  if (Config::kGrouped && first_row >= tile.end) return;
 #pragma unroll
   for (int chunk = 0; chunk < Config::kGroupColumns / Config::kStoreColumns; ++chunk) {
     const SharedAddress box = buffers + buffer * Config::kStoreBufferBytes;
@@ -156,15 +131,8 @@ __device__ __forceinline__ void store_rows_by_tma(const Shared& shared, const Ge
     fence_proxy_async_shared();
     __syncwarp();
     const int column = tile.column + thread.first_column() + chunk * Config::kStoreColumns;
-    if (Config::kGrouped && first_row + 16 > tile.end) {
-      // TMA clips at the matrix, not at the group: whoever owns the next rows writes them.
-      store_box(box, static_cast<Output*>(p.out), p.ldo, first_row, tile.end, column, thread.lane);
-      __syncwarp();
-    }
     if (thread.lane == 0) {
-      if (!Config::kGrouped || first_row + 16 <= tile.end) {
-        tma_store_2d(&p.out_map, box, column, first_row);
-      }
+      tma_store_2d(&p.out_map, box, column, first_row);
       tma_store_commit();
     }
   }

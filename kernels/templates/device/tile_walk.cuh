@@ -37,4 +37,13 @@ struct StageCursor {
       phase ^= 1;
     }
   }
+  template <int kCount>
+  __device__ __forceinline__ void skip() {
+    stage += kCount % kStages;
+    phase ^= kCount / kStages % 2;
+    if (stage >= kStages) {
+      stage -= kStages;
+      phase ^= 1;
+    }
+  }
 };
