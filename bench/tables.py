@@ -55,15 +55,23 @@ def error_of(contender):
     return f"{contender['check']['relative_l2']:.2e}" if contender and "check" in contender else "-"
 
 
+def timed_external(shapes, regime):
+    """Names of the peers from outside that this run timed."""
+    return sorted({c["name"] for s in shapes for c in results.peers(s)
+                   if not c["name"].startswith("cublaslt") and results.time_us(c, regime)})
+
+
 def dense_table(result, shapes, regime, recorded):
-    """Ours beside the peers of the same run, and beside recorded DeepGEMM by way of cuBLASLt."""
-    external = sorted({c["name"] for s in shapes for c in results.peers(s) if not c["name"].startswith("cublaslt")})
+    """Ours beside the peers of the same run and, where DeepGEMM is none, beside its recorded figures by way of cuBLASLt."""
+    external = timed_external(shapes, regime)
+    derives = "deepgemm" not in external
     several = any(results.best_of_ours(s, regime)[1] > 1 for s in shapes)
     goals = regime == "rested" and any(results.decode_goal_us(s) for s in shapes)
     header = ["m", "n", "k", "ours us", "TFLOP/s", "of ceiling"] + (["goal us"] if goals else [])
     header += ["best of the plans us"] if several else []
     header += ["block us", "tensorwise us", *[f"{name} us" for name in external], "ours / block", "ours / tensorwise",
-               "ours / DeepGEMM, derived", "spread %" if regime == "rested" else "MHz / W", "error"]
+               *[f"ours / {name}" for name in external], *(["ours / DeepGEMM, derived"] if derives else []),
+               "spread %" if regime == "rested" else "MHz / W", "error"]
     rows = []
     for shape in shapes:
         mine = results.ours(shape)
@@ -79,8 +87,9 @@ def dense_table(result, shapes, regime, recorded):
             row.append(microseconds(results.time_us(best, regime)) + (f" of {count}" if count > 1 else ""))
         for name in ("cublaslt_block", "cublaslt_tensorwise", *external):
             row.append(microseconds(results.time_us(results.contender(shape, name), regime)))
-        row += [number(results.ratio(shape, name, regime)) for name in ("cublaslt_block", "cublaslt_tensorwise")]
-        row.append(number(results.derived_ratio(shape, regime, recorded)))
+        row += [number(results.ratio(shape, name, regime)) for name in ("cublaslt_block", "cublaslt_tensorwise", *external)]
+        if derives:
+            row.append(number(results.derived_ratio(shape, regime, recorded)))
         if not time:
             row.append("-")
         elif regime == "rested":
@@ -89,24 +98,27 @@ def dense_table(result, shapes, regime, recorded):
             row.append(f"{mine[regime]['sm_clock_mhz']:.0f} / {mine[regime]['power_w']:.0f}")
         row.append(error_of(mine))
         rows.append(row)
-    means = {name: results.geometric_mean(results.ratio(s, name, regime) for s in shapes)
-             for name in ("cublaslt_block", "cublaslt_tensorwise")}
-    derived = results.geometric_mean(results.derived_ratio(s, regime, recorded) for s in shapes)
-    text = (f"{source_line(result, shapes)} Geometric means of our time over the peer's: block "
-            f"{number(means['cublaslt_block'])}, tensorwise {number(means['cublaslt_tensorwise'])}, DeepGEMM (derived) "
-            f"{number(derived)}.")
+    means = [f"{shown} {number(results.geometric_mean(results.ratio(s, name, regime) for s in shapes))}"
+             for shown, name in (("block", "cublaslt_block"), ("tensorwise", "cublaslt_tensorwise"),
+                                 *[(name, name) for name in external])]
+    if derives:
+        derived = results.geometric_mean(results.derived_ratio(s, regime, recorded) for s in shapes)
+        means.append(f"DeepGEMM (derived) {number(derived)}")
+    text = f"{source_line(result, shapes)} Geometric means of our time over the peer's: {', '.join(means)}."
     return text + "\n\n" + table(header, rows)
 
 
 def grouped_table(result, shapes, kind, regime, recorded):
     """Ours in each form beside the peers of the same run, which get padded copies."""
     contiguous = kind == "contiguous"
-    external = sorted({c["name"] for s in shapes for c in results.peers(s) if c["name"] != "cublaslt_loop"})
+    external = timed_external(shapes, regime)
+    derives = "deepgemm" not in external
     header = ["groups", "rows"] + ([] if contiguous else ["mean", "in use"]) + ["n", "k", "ours us"]
     header += ["by pointers us", "padded us"] if contiguous else []
     header += ["TFLOP/s", "GB/s", "of ceiling", "loop us", *[f"{name} us" for name in external], "ours / loop"]
     header += [f"ours / {name}" for name in external]
-    header += ["ours / DeepGEMM, derived" if contiguous else "DeepGEMM us, other run", "error"]
+    header += ["ours / DeepGEMM, derived" if contiguous else "DeepGEMM us, other run"] if derives else []
+    header += ["error"]
     rows = []
     for shape in shapes:
         groups, mine = shape["groups"], results.ours(shape)
@@ -122,7 +134,9 @@ def grouped_table(result, shapes, kind, regime, recorded):
         row += [microseconds(results.time_us(results.contender(shape, name), regime))
                 for name in ("cublaslt_loop", *external)]
         row += [number(results.ratio(shape, name, regime)) for name in ("cublaslt_loop", *external)]
-        if contiguous:
+        if not derives:
+            pass
+        elif contiguous:
             row.append(number(results.derived_group_ratio(shape, regime, recorded)))
         else:
             there = results.recorded_groups(shape, regime, recorded)
@@ -131,7 +145,7 @@ def grouped_table(result, shapes, kind, regime, recorded):
     means = ", ".join(f"{name} {number(results.geometric_mean(results.ratio(s, name, regime) for s in shapes))}"
                       for name in ("cublaslt_loop", *external))
     text = f"{source_line(result, shapes)} Geometric means of our time over the peer's: {means}"
-    if contiguous:
+    if contiguous and derives:
         derived = results.geometric_mean(results.derived_group_ratio(s, regime, recorded) for s in shapes)
         text += f", DeepGEMM (derived) {number(derived)}"
     return text + ".\n\n" + table(header, rows)
@@ -178,7 +192,7 @@ def scales_table(result):
 
 def python_peers_table(result):
     """Ours beside peers that Python files are."""
-    names = sorted({c["name"] for s in result["shapes"] for c in results.peers(s) if not c["name"].startswith("cublaslt")})
+    names = timed_external(result["shapes"], "rested")
     rows = []
     for shape in result["shapes"]:
         row = [shape["out_dtype"], str(shape["m"]), str(shape["n"]), str(shape["k"]),
