@@ -132,6 +132,13 @@ constexpr uint64_t function_address(uint32_t function) {
 }
 
 struct DecodedKernel {
+  // Ops point into slot_storage, so a kernel may be moved and never copied.
+  DecodedKernel() = default;
+  DecodedKernel(DecodedKernel&&) = default;
+  DecodedKernel& operator=(DecodedKernel&&) = default;
+  DecodedKernel(const DecodedKernel&) = delete;
+  DecodedKernel& operator=(const DecodedKernel&) = delete;
+
   const ptx::Function* function = nullptr;
   std::vector<Op> ops;
   std::deque<std::vector<Operand>> slot_storage;  // stable addresses behind Op::slots

@@ -53,8 +53,11 @@ class Runner {
   Result<Report> run() {
     Result<Program> program = Program::load(text_);
     if (!program) return program.error();
+    return run(*program);
+  }
+  Result<Report> run(const Program& program) {
     launch.parameters = parameters_;
-    return sim::run(*program, launch, options);
+    return sim::run(program, launch, options);
   }
   // The message of the fault, or "" after a clean run, or the error's text with its name.
   std::string outcome() {

@@ -43,6 +43,36 @@ $L_end:
 const char* const kThreeParameters =
     ".param .u64 k_param_0, .param .u64 k_param_1, .param .u32 k_param_2";
 
+// Ops point into their kernel, which must stay where they look while the module grows.
+TEST(Simulator, EveryEntryOfAModuleOfManyRuns) {
+  constexpr int kEntries = 9;
+  std::string text = ".version 8.6\n.target sm_100a\n.address_size 64\n";
+  for (int i = 0; i < kEntries; ++i) {
+    text += fmt::format(R"(.visible .entry e{0}(.param .u64 out, .param .u32 x) {{
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [out];
+  ld.param.u32 %r1, [x];
+  add.u32 %r2, %r1, {0};
+  st.global.u32 [%rd1], %r2;
+  ret;
+}}
+)",
+                        i);
+  }
+  const Result<Program> program = Program::load(text);
+  ASSERT_TRUE(program.has_value()) << program.error().to_string();
+  for (int i = 0; i < kEntries; ++i) {
+    std::vector<int> out(1);
+    Runner runner("");
+    runner.grid(1, 32).buffer(out, false).value(100);
+    runner.launch.entry = fmt::format("e{}", i);
+    const Result<Report> report = runner.run(*program);
+    ASSERT_TRUE(report.has_value()) << report.error().to_string();
+    EXPECT_EQ(out[0], 100 + i);
+  }
+}
+
 TEST(Simulator, PrefixSumsWithLoopsOfDifferentLengthsAreRight) {
   constexpr int kCount = 100;
   std::vector<int> in(kCount), out(kCount);
