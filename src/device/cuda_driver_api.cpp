@@ -40,6 +40,7 @@ Result<CudaDriverApi> CudaDriverApi::open(const std::string& path) {
   resolve(api.function_load, "cuFuncLoad");
   resolve(api.launch_kernel_ex, "cuLaunchKernelEx");
   resolve(api.tensor_map_encode_tiled, "cuTensorMapEncodeTiled");
+  resolve(api.tensor_map_encode_im2col, "cuTensorMapEncodeIm2col");
   resolve(api.memory_allocate, "cuMemAlloc_v2");
   resolve(api.memory_free, "cuMemFree_v2");
   resolve(api.copy_host_to_device, "cuMemcpyHtoD_v2");

@@ -89,6 +89,12 @@ struct CudaDriverApi {
                                       const uint32_t* box, const uint32_t* element_strides,
                                       int interleave, int swizzle, int l2_promotion,
                                       int out_of_bounds_fill) = nullptr;
+  CuResult (*tensor_map_encode_im2col)(void* map, int type, uint32_t rank, void* address,
+                                       const uint64_t* extents, const uint64_t* strides,
+                                       const int* lower_corner, const int* upper_corner,
+                                       uint32_t channels, uint32_t pixels,
+                                       const uint32_t* element_strides, int interleave, int swizzle,
+                                       int l2_promotion, int out_of_bounds_fill) = nullptr;
   CuResult (*memory_allocate)(CuDeviceAddress* address, size_t bytes) = nullptr;
   CuResult (*memory_free)(CuDeviceAddress address) = nullptr;
   CuResult (*copy_host_to_device)(CuDeviceAddress destination, const void* source,

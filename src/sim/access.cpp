@@ -141,7 +141,8 @@ Step locate(Warp& w, const Op& op, uint32_t lane, Space space, uint64_t address,
   return Step::kFault;
 }
 
-Step check_read(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64_t bytes) {
+Step check_read(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64_t bytes,
+                bool* unwritten) {
   const bool sanitize = w.cta.cluster.grid.options.sanitize;
   const int32_t l = static_cast<int32_t>(lane);
   switch (at.space) {
@@ -167,16 +168,21 @@ Step check_read(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64
               fmt::format("{} byte(s) at shared offset {:#x}, the destination of cp.async", bytes,
                           at.offset));
         }
-        return w.fault(
-            op, l, FaultKind::kUninitialisedMemory,
-            fmt::format("shared offset {:#x}", shared.written.first_missing(at.offset, bytes)));
+        const std::string where =
+            fmt::format("shared offset {:#x}", shared.written.first_missing(at.offset, bytes));
+        if (unwritten == nullptr || !w.lets_pass(op, where))
+          return w.fault(op, l, FaultKind::kUninitialisedMemory, where);
+        *unwritten = true;
       }
       return check_race(w, op, lane, *at.cta, at.offset, bytes, false);
     }
     case Space::kLocal:
       if (sanitize && !w.local_written.all(at.offset, bytes)) {
-        return w.fault(op, l, FaultKind::kUninitialisedMemory,
-                       fmt::format("local offset {:#x}", at.offset - lane * w.local_bytes));
+        const std::string where =
+            fmt::format("local offset {:#x}", at.offset - lane * w.local_bytes);
+        if (unwritten == nullptr || !w.lets_pass(op, where))
+          return w.fault(op, l, FaultKind::kUninitialisedMemory, where);
+        *unwritten = true;
       }
       break;
     case Space::kGlobal:
@@ -195,6 +201,23 @@ Step check_read(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64
   return Step::kNext;
 }
 
+bool was_written(const Warp& w, const Location& at, uint64_t offset, uint64_t bytes) {
+  const WrittenMap& written = at.space == Space::kLocal ? w.local_written : at.cta->shared.written;
+  return written.all(at.offset + offset, bytes);
+}
+
+bool forget_written(Warp& w, const Location& at, uint64_t offset, uint64_t bytes) {
+  if (w.cta.cluster.grid.options.strict) return false;
+  if (at.space == Space::kLocal) {
+    w.local_written.clear(at.offset + offset, bytes);
+  } else if (at.space == Space::kSharedCta) {
+    at.cta->shared.written.clear(at.offset + offset, bytes);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 Step check_predecessor(Warp& w, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes) {
   const GridState& grid = w.cta.cluster.grid;
   if (!grid.memory.has_predecessor() || !grid.options.sanitize ||
@@ -205,7 +228,8 @@ Step check_predecessor(Warp& w, const Op& op, uint32_t lane, uint64_t address, u
                  grid.memory.describe(address, bytes));
 }
 
-Step check_write(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64_t bytes) {
+Step check_write(Warp& w, const Op& op, uint32_t lane, const Location& at, uint64_t bytes,
+                 bool unchanged) {
   const int32_t l = static_cast<int32_t>(lane);
   switch (at.space) {
     case Space::kSharedCta: {
@@ -216,7 +240,7 @@ Step check_write(Warp& w, const Op& op, uint32_t lane, const Location& at, uint6
           return w.fault(op, l, FaultKind::kAsyncOverwrite,
                          fmt::format("{} byte(s) at shared offset {:#x}", bytes, at.offset));
         }
-        if (check_race(w, op, lane, *at.cta, at.offset, bytes, true) == Step::kFault)
+        if (!unchanged && check_race(w, op, lane, *at.cta, at.offset, bytes, true) == Step::kFault)
           return Step::kFault;
         shared.written.set(at.offset, bytes);
         shared.shadow.generic_write(at.offset, bytes, w.cluster_warp, LaneMask{1} << lane,
@@ -232,8 +256,8 @@ Step check_write(Warp& w, const Op& op, uint32_t lane, const Location& at, uint6
       if (const Step s = check_predecessor(w, op, lane, at.range->base + at.offset, bytes);
           s != Step::kNext)
         return s;
-      if (check_global_race(w, op, lane, *at.range, at.range->base + at.offset, bytes, true) ==
-          Step::kFault)
+      if (!unchanged && check_global_race(w, op, lane, *at.range, at.range->base + at.offset, bytes,
+                                          true) == Step::kFault)
         return Step::kFault;
       w.cta.cluster.grid.memory.mark_written(*at.range, at.range->base + at.offset, bytes);
       break;
@@ -255,22 +279,26 @@ uint64_t find_unseen_async_write(const Warp& w, uint32_t lane, const Cta& cta, u
 }
 
 Step load_bytes(Warp& w, const Op& op, uint32_t lane, Space space, uint64_t address, uint64_t bytes,
-                uint64_t align, void* destination) {
+                uint64_t align, void* destination, bool* unwritten) {
   Location at;
   if (const Step s = locate(w, op, lane, space, address, bytes, align, at); s != Step::kNext)
     return s;
-  if (const Step s = check_read(w, op, lane, at, bytes); s != Step::kNext) return s;
+  if (const Step s = check_read(w, op, lane, at, bytes, unwritten); s != Step::kNext) return s;
   copy_in(destination, at.data, bytes);
   return Step::kNext;
 }
 
 Step store_bytes(Warp& w, const Op& op, uint32_t lane, Space space, uint64_t address,
-                 uint64_t bytes, uint64_t align, const void* source) {
+                 uint64_t bytes, uint64_t align, const void* source, bool undefined) {
   Location at;
   if (const Step s = locate(w, op, lane, space, address, bytes, align, at); s != Step::kNext)
     return s;
   if (const Step s = check_write(w, op, lane, at, bytes); s != Step::kNext) return s;
   copy_out(at.data, source, bytes);
+  if (undefined && !forget_written(w, at, 0, bytes)) {
+    return w.fault(op, static_cast<int32_t>(lane), FaultKind::kUninitialisedRegister,
+                   "the value to store was never written");
+  }
   return Step::kNext;
 }
 

@@ -30,8 +30,18 @@ Step locate(Warp& warp, const Op& op, uint32_t lane, Space space, uint64_t addre
 
 // The checks of a generic-proxy read or write at a resolved place. A write is recorded (written
 // map, shadow, effects).
-Step check_read(Warp& warp, const Op& op, uint32_t lane, const Location& location, uint64_t bytes);
-Step check_write(Warp& warp, const Op& op, uint32_t lane, const Location& location, uint64_t bytes);
+//
+// `unwritten`: if given, and the program is not held to strict rules, shared or local memory that
+// was never written is no fault but sets it; what was read counts as never written then, too.
+Step check_read(Warp& warp, const Op& op, uint32_t lane, const Location& location, uint64_t bytes,
+                bool* unwritten = nullptr);
+// Of shared or local memory that check_read has let pass: has the part been written?
+bool was_written(const Warp& warp, const Location& location, uint64_t offset, uint64_t bytes);
+// What was stored there was itself never written. False where that must be a fault.
+bool forget_written(Warp& warp, const Location& location, uint64_t offset, uint64_t bytes);
+// `unchanged`: the bytes are there already, which races with nobody who writes or reads the same.
+Step check_write(Warp& warp, const Op& op, uint32_t lane, const Location& location, uint64_t bytes,
+                 bool unchanged = false);
 
 // Faults if the grid before this one wrote these global bytes and the warp does not know that it
 // has completed.
@@ -44,9 +54,10 @@ uint64_t find_unseen_async_write(const Warp& warp, uint32_t lane, const Cta& cta
 
 // locate + check + copy.
 Step load_bytes(Warp& warp, const Op& op, uint32_t lane, Space space, uint64_t address,
-                uint64_t bytes, uint64_t align, void* destination);
+                uint64_t bytes, uint64_t align, void* destination, bool* unwritten = nullptr);
+// `undefined`: the value was never written, which only shared and local memory may hold.
 Step store_bytes(Warp& warp, const Op& op, uint32_t lane, Space space, uint64_t address,
-                 uint64_t bytes, uint64_t align, const void* source);
+                 uint64_t bytes, uint64_t align, const void* source, bool undefined = false);
 
 // A shared::cta or shared::cluster address, or a generic address into the shared window, as CTA and
 // offset: for mbarriers, destinations of bulk copies and matrix descriptors.

@@ -145,8 +145,10 @@ Step require_published_mbarrier(Warp& warp, const Op& op, uint32_t lane, Cta& ct
 // -------------------------------------------------------------------------------- Bytes of shared
 // memory that an asynchronous operation will read: in bounds, written, completed by the operations
 // that write them, and generic writes ordered by a proxy fence.
+// `missing`: if given, and the program is not held to strict rules, bytes that are not there (never
+// written, or not yet by an operation in flight) are no fault but set it.
 Step check_async_source(Warp& warp, const Op& op, uint32_t lane, Cta& cta, uint64_t offset,
-                        uint64_t bytes, const char* what);
+                        uint64_t bytes, const char* what, bool* missing = nullptr);
 // Bytes that it will write: in bounds and not in use by another one.
 Step check_async_destination(Warp& warp, const Op& op, uint32_t lane, Cta& cta, uint64_t offset,
                              uint64_t bytes, const char* what);

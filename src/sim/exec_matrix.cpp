@@ -51,10 +51,24 @@ Step require_uniform(Warp& w, const Op& op, const Operand& operand, LaneMask act
 }
 
 Step begin_operand_read(Warp& w, const Op& op, Cta& cta, const MatrixOperand& operand,
-                        const char* what, std::vector<uint32_t>& chunks, uint32_t lane) {
-  chunks = chunk_addresses(operand);
-  for (const uint32_t at : chunks) {
-    if (check_async_source(w, op, lane, cta, at, 16, what) == Step::kFault) return Step::kFault;
+                        const char* what, std::vector<uint32_t>& chunks, std::vector<bool>& missing,
+                        uint32_t lane) {
+  const std::vector<uint32_t> all = chunk_addresses(operand);
+  chunks.clear();
+  for (size_t i = 0; i < all.size(); ++i) {
+    bool absent = false;
+    const RowRange rows = chunk_rows(operand, i);
+    if (check_async_source(w, op, lane, cta, all[i], 16, what,
+                           operand.first_row + rows.first == 0 ? nullptr : &absent) ==
+        Step::kFault) {
+      return Step::kFault;
+    }
+    if (!absent) {
+      chunks.push_back(all[i]);
+      continue;
+    }
+    missing.resize(operand.rows);
+    for (uint32_t row = rows.first; row < rows.last; ++row) missing[row] = true;
   }
   for (const uint32_t at : chunks) cta.shared.shadow.begin_async_read(at, 16);
   return Step::kNext;

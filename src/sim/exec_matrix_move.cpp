@@ -24,6 +24,12 @@ Place fragment_place(uint32_t row, uint32_t column, bool transposed) {
   return {row * 4 + column / 2, column % 2};
 }
 
+// Under strict rules alone; else what was never written goes where the fragment goes.
+Step require_fragment(Warp& w, const Op& op, const Operand& r, LaneMask active) {
+  if (!w.cta.cluster.grid.options.strict) return Step::kNext;
+  return w.require_defined(op, r, active, "the matrix fragment");
+}
+
 // ldmatrix: slots {d}, p. Lane 8 * j + i holds the address of row i of matrix j.
 Step ldmatrix(Warp& w, const Op& op, LaneMask active) {
   const Operand& list = op.slot(0);
@@ -35,22 +41,26 @@ Step ldmatrix(Warp& w, const Op& op, LaneMask active) {
     return s;
   for (uint32_t j = 0; j < list.count; ++j) {
     uint32_t values[kLanes] = {};
+    LaneMask missing = 0;  // of a row never written, as much as of its elements
     for (uint32_t row = 0; row < kRows8; ++row) {
       const uint32_t lane = j * kRows8 + row;
       uint16_t elements[8];
-      if (const Step s = load_bytes(w, op, lane, space_of(op.modifiers().space),
-                                    w.address(op.slot(1), lane), kRowBytes, kRowBytes, elements);
+      bool unwritten = false;
+      if (const Step s =
+              load_bytes(w, op, lane, space_of(op.modifiers().space), w.address(op.slot(1), lane),
+                         kRowBytes, kRowBytes, elements, &unwritten);
           s != Step::kNext)
         return s;
       for (uint32_t column = 0; column < 8; ++column) {
         const Place at = fragment_place(row, column, trans);
         values[at.lane] |= uint32_t{elements[column]} << (16 * at.half);
+        if (unwritten) missing |= LaneMask{1} << at.lane;
       }
     }
     const Operand& d = lists[list.offset + j];
     uint32_t* out = w.lanes<uint32_t>(d);
     for_lanes(active, [&](uint32_t i) { out[i] = values[i]; });
-    w.set_defined(d, active);
+    w.set_undefined(d, missing, active);
   }
   return Step::kNext;
 }
@@ -154,18 +164,20 @@ Step stmatrix(Warp& w, const Op& op, LaneMask active) {
     return s;
   for (uint32_t j = 0; j < list.count; ++j) {
     const Operand& r = lists[list.offset + j];
-    if (const Step s = w.require_defined(op, r, active, "the matrix fragment"); s != Step::kNext)
-      return s;
+    if (const Step s = require_fragment(w, op, r, active); s != Step::kNext) return s;
     const uint32_t* in = w.lanes<uint32_t>(r);
     for (uint32_t row = 0; row < kRows8; ++row) {
       const uint32_t lane = j * kRows8 + row;
       uint16_t elements[8];
+      bool missing = false;
       for (uint32_t column = 0; column < 8; ++column) {
         const Place at = fragment_place(row, column, trans);
         elements[column] = static_cast<uint16_t>(in[at.lane] >> (16 * at.half));
+        missing = missing || (w.undefined(r) >> at.lane & 1) != 0;
       }
-      if (const Step s = store_bytes(w, op, lane, space_of(op.modifiers().space),
-                                     w.address(op.slot(0), lane), kRowBytes, kRowBytes, elements);
+      if (const Step s =
+              store_bytes(w, op, lane, space_of(op.modifiers().space), w.address(op.slot(0), lane),
+                          kRowBytes, kRowBytes, elements, missing);
           s != Step::kNext)
         return s;
     }
@@ -175,20 +187,20 @@ Step stmatrix(Warp& w, const Op& op, LaneMask active) {
 
 // movmatrix: slots d, a. Transposes one matrix across the warp.
 Step movmatrix(Warp& w, const Op& op, LaneMask active) {
-  if (const Step s = w.require_defined(op, op.slot(1), active, "the matrix fragment");
-      s != Step::kNext)
-    return s;
+  if (const Step s = require_fragment(w, op, op.slot(1), active); s != Step::kNext) return s;
   const uint32_t* a = w.lanes<uint32_t>(op.slot(1));
   uint32_t values[kLanes] = {};
+  LaneMask missing = 0;
   for (uint32_t row = 0; row < kRows8; ++row) {
     for (uint32_t column = 0; column < 8; ++column) {
       const Place from = fragment_place(row, column, false), to = fragment_place(row, column, true);
       values[to.lane] |= (a[from.lane] >> (16 * from.half) & 0xffff) << (16 * to.half);
+      missing |= (w.undefined(op.slot(1)) >> from.lane & 1) << to.lane;
     }
   }
   uint32_t* d = w.lanes<uint32_t>(op.slot(0));
   for_lanes(active, [&](uint32_t i) { d[i] = values[i]; });
-  w.set_defined(op.slot(0), active);
+  w.set_undefined(op.slot(0), missing, active);
   return Step::kNext;
 }
 

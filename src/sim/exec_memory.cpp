@@ -8,6 +8,7 @@
 #include "sim/lanes.h"
 #include "sim/race_check.h"
 
+#include <array>
 #include <atomic>
 
 namespace jitgemm::sim {
@@ -40,7 +41,7 @@ std::span<const Operand> registers_of(const Warp& w, const Operand& o) {
 
 // Resolves and checks a read; the common cases without a call.
 inline Step place_read(Warp& w, const Op& op, uint32_t lane, Space space, uint64_t address,
-                       uint64_t bytes, const std::byte*& data) {
+                       uint64_t bytes, const std::byte*& data, bool& unwritten) {
   if (space == Space::kSharedCta && (address & (bytes - 1)) == 0) {
     const uint64_t offset = address - w.cta.shared_base();
     SharedMemory& shared = w.cta.shared;
@@ -66,7 +67,7 @@ inline Step place_read(Warp& w, const Op& op, uint32_t lane, Space space, uint64
   Location at;
   if (const Step s = locate(w, op, lane, space, address, bytes, bytes, at); s != Step::kNext)
     return s;
-  if (const Step s = check_read(w, op, lane, at, bytes); s != Step::kNext) return s;
+  if (const Step s = check_read(w, op, lane, at, bytes, &unwritten); s != Step::kNext) return s;
   data = at.data;
   return Step::kNext;
 }
@@ -107,12 +108,20 @@ Step load(Warp& w, const Op& op, LaneMask active) {
   if (const Step s = w.require_defined(op, a, active, "the address"); s != Step::kNext) return s;
   const auto d = registers_of(w, op.slot(0));
   const bool strong = is_strong(op);
+  std::array<LaneMask, 32> missing{};  // by element: lanes that read what was never written
   const Step step = each_lane(active, [&](uint32_t lane) {
     const std::byte* data = nullptr;
     const uint64_t address = w.address(a, lane);
-    if (const Step s = place_read(w, op, lane, space, address, bytes * elements, data);
+    bool unwritten = false;
+    if (const Step s = place_read(w, op, lane, space, address, bytes * elements, data, unwritten);
         s != Step::kNext)
       return s;
+    if (Location at; unwritten && locate(w, op, lane, space, address, bytes * elements, bytes,
+                                         at) == Step::kNext) {
+      for (uint64_t e = 0; e < elements; ++e) {
+        if (!was_written(w, at, e * bytes, bytes)) missing[e] |= LaneMask{1} << lane;
+      }
+    }
     for (uint64_t e = 0; e < elements; ++e, data += bytes) {
       if (d[e].kind == OperandKind::kSink) continue;
       if (bytes == 16) {
@@ -129,7 +138,7 @@ Step load(Warp& w, const Op& op, LaneMask active) {
     host_fence(std::memory_order_acquire);
     w.view.acquire_memory(w.cta.cluster.memory);
   }
-  for (const Operand& o : d) w.set_defined(o, active);
+  for (size_t e = 0; e < d.size(); ++e) w.set_undefined(d[e], missing[e], active);
   return step;
 }
 
@@ -139,16 +148,40 @@ Step load_plain(Warp& w, const Op& op, LaneMask active) {
   const Operand& a = op.slot(1);
   if (const Step s = w.require_defined(op, a, active, "the address"); s != Step::kNext) return s;
   T* d = w.lanes<T>(op.slot(0));
+  LaneMask missing = 0;
   const Step step = each_lane(active, [&](uint32_t lane) {
     const std::byte* data = nullptr;
-    if (const Step s = place_read(w, op, lane, kSpace, w.address(a, lane), sizeof(T), data);
+    bool unwritten = false;
+    if (const Step s =
+            place_read(w, op, lane, kSpace, w.address(a, lane), sizeof(T), data, unwritten);
         s != Step::kNext)
       return s;
+    if (unwritten) missing |= LaneMask{1} << lane;
     d[lane] = atomic_load<T>(data);
     return Step::kNext;
   });
-  w.set_defined(op.slot(0), active);
+  w.set_undefined(op.slot(0), missing, active);
   return step;
+}
+
+// Are the values there already, in shared or global memory? Warps of production code write one and
+// the same value to one place, which strict rules call a race.
+bool holds(const Warp& w, std::span<const Operand> values, uint32_t lane, const Location& at,
+           uint64_t bytes) {
+  if (bytes > 8) return false;
+  if (at.space == Space::kSharedCta) {
+    if (!was_written(w, at, 0, bytes * values.size())) return false;
+  } else if (at.space != Space::kGlobal || !at.range->readable) {
+    return false;
+  }
+  const std::byte* data = at.data;
+  for (const Operand& value : values) {
+    const uint64_t v = w.value(value, lane);
+    const uint64_t mask = bytes == 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * bytes)) - 1;
+    if (load_element(data, bytes, false) != (v & mask)) return false;
+    data += bytes;
+  }
+  return true;
 }
 
 // st: slots a, b.
@@ -159,7 +192,11 @@ Step store(Warp& w, const Op& op, LaneMask active) {
   const Operand& a = op.slot(0);
   if (const Step s = w.require_defined(op, a, active, "the address"); s != Step::kNext) return s;
   const auto b = registers_of(w, op.slot(1));
+  LaneMask missing = 0;
+  for (const Operand& o : b) missing |= w.undefined(o);
+  const bool strict = w.cta.cluster.grid.options.strict;
   for (const Operand& o : b) {
+    if ((missing & active) == 0 || !strict) break;
     if (const Step s = w.require_defined(op, o, active, "the value to store"); s != Step::kNext)
       return s;
   }
@@ -172,10 +209,16 @@ Step store(Warp& w, const Op& op, LaneMask active) {
     Location at;
     if (const Step s = locate(w, op, lane, space, address, total, total, at); s != Step::kNext)
       return s;
-    if (const Step s = check_write(w, op, lane, at, total); s != Step::kNext) return s;
+    const bool unchanged = !strict && (missing >> lane & 1) == 0 && holds(w, b, lane, at, bytes);
+    if (const Step s = check_write(w, op, lane, at, total, unchanged); s != Step::kNext) return s;
     release_to(w, op, active, at);
     std::byte* data = at.data;
     for (uint64_t e = 0; e < elements; ++e, data += bytes) {
+      // Shared and local memory may hold what was never written; nobody outside may see it.
+      if ((missing >> lane & 1) != 0 && (w.undefined(b[e]) >> lane & 1) != 0 &&
+          !forget_written(w, at, e * bytes, bytes)) {
+        return w.require_defined(op, b[e], LaneMask{1} << lane, "the value to store");
+      }
       if (bytes == 16) {
         copy_out(data, w.banks[b[e].bank] + b[e].offset + lane * 16, 16);
         continue;

@@ -32,13 +32,53 @@ Step require_list(Warp& w, const Op& op, const Operand& list, LaneMask active, c
   return Step::kNext;
 }
 
+// Under strict rules alone; else what was never written leaves nothing of its row or column.
 Step require_inputs(Warp& w, const Op& op, LaneMask active) {
+  if (!w.cta.cluster.grid.options.strict) return Step::kNext;
   if (require_list(w, op, op.slot(1), active, "a register of A") == Step::kFault ||
       require_list(w, op, op.slot(2), active, "a register of B") == Step::kFault ||
       require_list(w, op, op.slot(3), active, "a register of C") == Step::kFault) {
     return Step::kFault;
   }
   return Step::kNext;
+}
+
+// Rows and columns of D that something never written goes into.
+struct Missing {
+  std::vector<bool> rows, columns;
+
+  void from(const Warp& w, const Operand& r, std::vector<bool>& which, int lane, int index) const {
+    if ((w.undefined(r) >> lane & 1) != 0) which[static_cast<size_t>(index)] = true;
+  }
+  bool has(MatrixIndex at) const {
+    return rows[static_cast<size_t>(at.row)] || columns[static_cast<size_t>(at.column)];
+  }
+};
+
+// `bits`: of elements of A and B. The accumulator's own registers count for their elements.
+LaneMask missing_in_result(const Warp& w, const Op& op, int rows, int a_bits, int b_bits,
+                           bool d_half, int r) {
+  bool any = false;
+  for (uint32_t slot = 1; slot < 4; ++slot) {
+    for (int i = 0; i < count(op.slot(slot)); ++i)
+      any = any || w.undefined(element(w, op.slot(slot), i)) != 0;
+  }
+  if (!any) return 0;
+  Missing m{std::vector<bool>(static_cast<size_t>(rows)), std::vector<bool>(8)};
+  for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
+    for (int i = 0; i < count(op.slot(1)); ++i)
+      m.from(w, element(w, op.slot(1), i), m.rows, lane, a_fragment(rows, a_bits, lane, i, 0).row);
+    for (int i = 0; i < count(op.slot(2)); ++i)
+      m.from(w, element(w, op.slot(2), i), m.columns, lane, b_fragment(b_bits, lane, i, 0).column);
+  }
+  LaneMask missing = w.undefined(element(w, op.slot(3), r));
+  for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
+    const bool bad = d_half ? m.has(d_fragment_half(rows, lane, r, 0)) ||
+                                  m.has(d_fragment_half(rows, lane, r, 1))
+                            : m.has(d_fragment(rows, lane, r));
+    if (bad) missing |= LaneMask{1} << lane;
+  }
+  return missing;
 }
 
 uint32_t code_of(uint32_t word, int bits, int i) {
@@ -126,7 +166,7 @@ bool is_sparse(const ptx::Modifiers& m) {
 // says: one lane both rows, a pair, or all four (9.7.14.6.1).
 Step read_places(Warp& w, const Op& op, LaneMask active, int bits, std::vector<uint32_t>& out) {
   const ptx::Modifiers& m = op.modifiers();
-  const uint32_t size = bits == 32 ? 2 : 4;
+  const uint32_t size = bits == 32 ? 2 : bits == 4 ? 8 : 4;
   const uint32_t chunks = m.k / size;
   const uint32_t lanes = chunks / 4;  // of a quad that hold metadata
   const auto selector = static_cast<uint32_t>(w.value(op.slot(5), 0));
@@ -142,16 +182,20 @@ Step read_places(Warp& w, const Op& op, LaneMask active, int bits, std::vector<u
   for (uint32_t row = 0; row < m.m; ++row) {
     std::vector<uint8_t> metadata;
     for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
-      // Eight-bit types: a lane has eight chunks of one row; wider ones: four of each row.
-      const uint32_t held = bits == 8 ? 8 : 4;
+      // Types of up to eight bits: a lane has eight chunks of one row; wider ones: four of each
+      // row.
+      const bool narrow = bits <= 8;
+      const uint32_t held = narrow ? 8 : 4;
       const uint32_t in_quad =
-          selector * lanes + (bits == 8 ? row / 8 + 2 * (chunk / held) : chunk / held);
-      const uint32_t shift = 4 * (chunk % held) + (bits == 8 ? 0 : 16 * (row / 8));
+          selector * lanes + (narrow ? row / 8 + 2 * (chunk / held) : chunk / held);
+      const uint32_t shift = 4 * (chunk % held) + (narrow ? 0 : 16 * (row / 8));
       const uint64_t word = w.value(op.slot(4), row % 8 * 4 + in_quad);
       metadata.push_back(static_cast<uint8_t>(word >> shift & 15));
     }
-    const std::vector<uint32_t> places =
-        sparse_places(bits == 32 ? Sparsity::kOneOfTwo : Sparsity::kTwoOfFour, metadata);
+    const std::vector<uint32_t> places = sparse_places(bits == 32  ? Sparsity::kOneOfTwo
+                                                       : bits == 4 ? Sparsity::kTwoPairsOfFour
+                                                                   : Sparsity::kTwoOfFour,
+                                                       metadata);
     if (places.empty()) {
       return w.fault(op, -1, FaultKind::kIllegalOperand,
                      fmt::format("the sparsity metadata of row {} have an illegal index", row));
@@ -188,8 +232,9 @@ Step exec_mma(Warp& w, const Op& op, LaneMask active) {
   std::vector<uint32_t> scale_a, scale_b;
   if (is_scaled(m)) {
     const int per_row = scales_per_row(m);
-    if (read_scales(w, op, active, 4, true, per_row, scale_a) == Step::kFault ||
-        read_scales(w, op, active, 6, false, per_row, scale_b) == Step::kFault) {
+    const uint32_t slot = is_sparse(m) ? 6 : 4;
+    if (read_scales(w, op, active, slot, true, per_row, scale_a) == Step::kFault ||
+        read_scales(w, op, active, slot + 2, false, per_row, scale_b) == Step::kFault) {
       return Step::kFault;
     }
     p.scale_block = p.k / per_row;
@@ -235,6 +280,10 @@ Step exec_mma(Warp& w, const Op& op, LaneMask active) {
   p.b = b;
   p.d = d;
   mma_accumulate(p, mma_numerics(w.cta.cluster.grid.options.numerics), MmaFamily::kMmaSync);
+  // All of them before the first register of D, which may be one of C.
+  std::vector<LaneMask> missing;
+  for (int r = 0; r < count(op.slot(0)); ++r)
+    missing.push_back(missing_in_result(w, op, p.m, a_bits, b_bits, d_half, r));
   for (int r = 0; r < count(op.slot(0)); ++r) {
     const Operand& to = element(w, op.slot(0), r);
     for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
@@ -245,7 +294,7 @@ Step exec_mma(Warp& w, const Op& op, LaneMask active) {
       }
       w.lanes<uint32_t>(to)[lane] = word;
     }
-    w.set_defined(to, active);
+    w.set_undefined(to, missing[static_cast<size_t>(r)], active);
   }
   return Step::kNext;
 }
@@ -274,6 +323,9 @@ Step exec_mma_f64(Warp& w, const Op& op, LaneMask active) {
     }
   }
   mma_accumulate_f64(rows, n, k, a, b, d);
+  std::vector<LaneMask> missing;
+  for (int r = 0; r < count(op.slot(0)); ++r)
+    missing.push_back(missing_in_result(w, op, rows, 64, 64, false, r));
   for (int r = 0; r < count(op.slot(0)); ++r) {
     const Operand& to = element(w, op.slot(0), r);
     for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
@@ -281,7 +333,7 @@ Step exec_mma_f64(Warp& w, const Op& op, LaneMask active) {
       w.lanes<uint64_t>(to)[lane] =
           std::bit_cast<uint64_t>(d[static_cast<size_t>(at.row * n + at.column)]);
     }
-    w.set_defined(to, active);
+    w.set_undefined(to, missing[static_cast<size_t>(r)], active);
   }
   return Step::kNext;
 }
@@ -292,8 +344,10 @@ Choice choose_mma(const ptx::Function&, const ptx::Instruction& instruction) {
   if (is_scaled(m) && scales_per_row(m) == 0)
     return Choice::refuse("this scale vector size does not exist for this kind");
   if (m.types[1] == ptx::Type::kF64) return {exec_mma_f64, kFlags, 0, ""};
-  if (m.m == 8 && m.types[1] == ptx::Type::kF16)
-    return Choice::refuse("m8n8k4 of f16 is not simulated");
+  if (Choice emulated = choose_emulated_mma(instruction);
+      emulated.execute != nullptr || !emulated.unsupported.empty()) {
+    return emulated;
+  }
   NumberFormat format = NumberFormat::kF16;
   if (!number_format(m.types[1], format) || !number_format(m.types[2], format)) {
     return Choice::refuse("this operand type of mma.sync is not simulated");

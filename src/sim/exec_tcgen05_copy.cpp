@@ -71,6 +71,8 @@ Step issue_cp(Warp& w, const Op& op, uint32_t lane) {
       chunks.push_back(k_major_address(source, row, chunk));
   }
   const std::vector<Cta*> ctas = group_ctas(w.cta, op.modifiers().cta_group);
+  constexpr const char* kSource = "the source of tcgen05.cp";
+  std::vector<uint8_t> flags;  // of the words of each chunk of each CTA
   for (Cta* cta : ctas) {
     if (check_region(w, op, *cta, region, "tcgen05.cp") == Step::kFault ||
         check_region_settled(w, op, *cta, region, "tcgen05.cp") == Step::kFault ||
@@ -78,9 +80,19 @@ Step issue_cp(Warp& w, const Op& op, uint32_t lane) {
       return Step::kFault;
     }
     for (const uint32_t at : chunks) {
-      if (check_async_source(w, op, lane, *cta, at, packed_bytes, "the source of tcgen05.cp") ==
+      bool missing = false;
+      if (check_async_source(w, op, lane, *cta, at, packed_bytes, kSource, &missing) ==
           Step::kFault)
         return Step::kFault;
+      // Words never written stay that, as production code copies scale factors that its tile has
+      // not; words in flight are a fault.
+      const WrittenMap& written = cta->shared.written;
+      if (missing && written.all(at, packed_bytes))
+        return check_async_source(w, op, lane, *cta, at, packed_bytes, kSource);
+      for (uint32_t word = 0; word < 4; ++word) {
+        const bool there = !missing || (!decompresses && written.all(at + 4 * word, 4));
+        flags.push_back(there ? TensorMemory::kWritten : uint8_t{0});
+      }
     }
   }
   for (Cta* cta : ctas) {
@@ -94,9 +106,10 @@ Step issue_cp(Warp& w, const Op& op, uint32_t lane) {
     });
   }
   submit_tensor_operation(w, op, lane, "tcgen05.cp", [=](Cluster&) {
+    size_t flag = 0;
     for (Cta* cta : ctas) {
       const uint32_t per_row = row_bytes / 16;
-      for (size_t i = 0; i < chunks.size(); ++i) {
+      for (size_t i = 0; i < chunks.size(); ++i, flag += 4) {
         const auto row = static_cast<uint32_t>(i) / per_row;
         const uint32_t column = to.column + 4 * (static_cast<uint32_t>(i) % per_row);
         std::array<uint32_t, 16> codes{};
@@ -109,7 +122,7 @@ Step issue_cp(Warp& w, const Op& op, uint32_t lane) {
             const uint32_t cell =
                 TensorMemory::index(to.lane + copy_lane(shape, row, replica), column + word);
             cta->tensor->cells[cell] = value;
-            cta->tensor->flags[cell] = TensorMemory::kWritten;
+            cta->tensor->flags[cell] = flags[flag + word];
           }
         }
         cta->shared.shadow.end_async_read(chunks[i], 16);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiled tensor copies and reductions of 1 to 5 dimensions (PTX ISA 9.7.9.25.5), tile and gather4 /
-// scatter4 modes: the map is decoded and checked at issue, the box moves at completion. Which bytes
-// a box touches is in models_tensor_copy, where they lie in models_swizzle.
+// Tensor copies and reductions of 1 to 5 dimensions (PTX ISA 9.7.9.25.5), in tile, gather4,
+// scatter4 and im2col modes: the map is decoded and checked at issue, the box moves at completion.
+// Which bytes a box touches is in models_tensor_copy, where they lie in models_swizzle.
 #include "sim/access.h"
 #include "sim/async_reduce.h"
 #include "sim/exec_tma.h"
@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace jitgemm::sim {
@@ -47,10 +48,43 @@ Step read_map(Warp& w, const Op& op, uint32_t lane, const Operand& operand, Tens
   }
 }
 
+bool is_im2col(const ptx::Modifiers& m) {
+  return m.tensor_mode == ptx::TensorMode::kIm2col ||
+         m.tensor_mode == ptx::TensorMode::kIm2colNoOffs;
+}
+
+// The pixels of an im2col copy. offsets: null of a store, which has none.
+Step find_pixels(Warp& w, const Op& op, uint32_t lane, const Operand* list, const TensorMap& map,
+                 const Coordinates& at, std::vector<BoxRow>& rows) {
+  for (uint32_t i = 0; i + 2 < map.rank; ++i) {
+    const int64_t end = static_cast<int64_t>(map.dims[i + 1]) + map.upper_corner[i];
+    if (at[i + 1] >= map.lower_corner[i] && at[i + 1] < end) continue;
+    return map_fault(w, op, lane,
+                     fmt::format("coordinate {} of dimension {} is not in the bounding box {}..{}",
+                                 at[i + 1], i + 1, map.lower_corner[i], end - 1));
+  }
+  std::array<uint16_t, 3> offsets{};
+  if (list != nullptr) {
+    if (list->count + 2 != map.rank) {
+      return map_fault(
+          w, op, lane,
+          fmt::format("{} im2col offsets for a tensor map of rank {}", list->count, map.rank));
+    }
+    for (uint32_t i = 0; i < list->count; ++i) {
+      const Operand& offset = w.cta.cluster.grid.kernel->lists[list->offset + i];
+      if (w.require_defined(op, offset, LaneMask{1} << lane, "an im2col offset") == Step::kFault)
+        return Step::kFault;
+      offsets[i] = static_cast<uint16_t>(w.value(offset, lane));
+    }
+  }
+  rows = im2col_rows(map, at, offsets);
+  return Step::kNext;
+}
+
 // The rows of the box, or of four boxes of one row each for gather4 and scatter4, whose coordinates
-// are one column and four rows (5.5.3.2).
-Step find_rows(Warp& w, const Op& op, uint32_t lane, const Operand& list, TensorMap& map,
-               std::vector<BoxRow>& rows) {
+// are one column and four rows (5.5.3.2), or pixels.
+Step find_rows(Warp& w, const Op& op, uint32_t lane, const Operand& list, const Operand* offsets,
+               TensorMap& map, std::vector<BoxRow>& rows) {
   const ptx::Modifiers& m = op.modifiers();
   const std::vector<Operand>& lists = w.cta.cluster.grid.kernel->lists;
   Coordinates at{};
@@ -73,6 +107,13 @@ Step find_rows(Warp& w, const Op& op, uint32_t lane, const Operand& list, Tensor
                                  "of {} bytes",
                                  at[0], kRowAlign));
   }
+  if (is_im2col(m) != map.im2col) {
+    return map_fault(
+        w, op, lane,
+        fmt::format("the instruction is {}, its tensor map {}", is_im2col(m) ? "im2col" : "tiled",
+                    map.im2col ? "im2col" : "tiled"));
+  }
+  if (map.im2col) return find_pixels(w, op, lane, offsets, map, at, rows);
   if (m.tensor_mode != ptx::TensorMode::kTileGather4 &&
       m.tensor_mode != ptx::TensorMode::kTileScatter4) {
     rows = box_rows(map, at);
@@ -138,8 +179,10 @@ Step exec_load(Warp& w, const Op& op, LaneMask active) {
   return for_each_lane(active, [&](uint32_t lane) {
     TensorMap map;
     std::vector<BoxRow> rows;
+    const bool im2col = is_im2col(op.modifiers());
     if (read_map(w, op, lane, op.slot(1), map) == Step::kFault ||
-        find_rows(w, op, lane, op.slot(2), map, rows) == Step::kFault) {
+        find_rows(w, op, lane, op.slot(2), im2col ? &op.slot(4) : nullptr, map, rows) ==
+            Step::kFault) {
       return Step::kFault;
     }
     const GlobalRaces::DeedId deed = begin_copy(w, op);
@@ -152,8 +195,8 @@ Step exec_load(Warp& w, const Op& op, LaneMask active) {
     }
     const uint32_t bytes = box_shared_bytes(map);
     LoadTargets targets;
-    if (locate_targets(w, op, lane, op.slot(0), op.slot(3), op.slot(4), bytes, kSharedAlign,
-                       targets) == Step::kFault) {
+    if (locate_targets(w, op, lane, op.slot(0), op.slot(3), op.slot(im2col ? 5 : 4), bytes,
+                       kSharedAlign, targets) == Step::kFault) {
       return Step::kFault;
     }
     AsyncOperation copy;
@@ -182,6 +225,23 @@ Step exec_load(Warp& w, const Op& op, LaneMask active) {
   });
 }
 
+// Of a source that has holes, what leaves: the bytes inside of the tensor. True if all of them were
+// written.
+bool covers_what_leaves(const TensorMap& map, const std::vector<BoxRow>& rows,
+                        const SharedPlace& source) {
+  bool covered = true;
+  for (const BoxRow& row : rows) {
+    for_chunks(
+        map, row, source.offset, row.bytes, [&](uint32_t at, uint32_t length, uint32_t from) {
+          const uint32_t begin = std::max(at, row.valid_begin);
+          const uint32_t end = std::min(at + length, row.valid_end);
+          covered = covered && (begin >= end ||
+                                source.cta->shared.written.all(from + (begin - at), end - begin));
+        });
+  }
+  return covered;
+}
+
 bool reduce_type(TensorElement element, ReduceType& type) {
   switch (element) {
     case TensorElement::kU32: type = ReduceType::kU32; return true;
@@ -202,7 +262,7 @@ Step exec_store(Warp& w, const Op& op, LaneMask active) {
     TensorMap map;
     std::vector<BoxRow> rows;
     if (read_map(w, op, lane, op.slot(0), map) == Step::kFault ||
-        find_rows(w, op, lane, op.slot(1), map, rows) == Step::kFault) {
+        find_rows(w, op, lane, op.slot(1), nullptr, map, rows) == Step::kFault) {
       return Step::kFault;
     }
     if (unit_of(map.element).global_bytes != unit_of(map.element).shared_bytes) {
@@ -217,9 +277,15 @@ Step exec_store(Warp& w, const Op& op, LaneMask active) {
     const uint32_t bytes = box_shared_bytes(map);
     SharedPlace source;
     if (locate_shared(w, op, lane, Space::kSharedCta, w.address(op.slot(2), lane), bytes,
-                      kSharedAlign, source) == Step::kFault ||
-        check_async_source(w, op, lane, *source.cta, source.offset, bytes,
-                           "the source of the tensor copy") == Step::kFault) {
+                      kSharedAlign, source) == Step::kFault) {
+      return Step::kFault;
+    }
+    bool missing = w.cta.cluster.grid.options.strict ||
+                   source.cta->shared.written.all(source.offset, bytes) ||
+                   !covers_what_leaves(map, rows, source);
+    if (check_async_source(w, op, lane, *source.cta, source.offset, bytes,
+                           "the source of the tensor copy",
+                           missing ? nullptr : &missing) == Step::kFault) {
       return Step::kFault;
     }
     const GlobalRaces::DeedId deed = begin_copy(w, op);

@@ -43,6 +43,7 @@ struct Pending {
   std::vector<uint32_t> a_codes;  // from registers
   std::vector<uint32_t> places;   // of sparse A: by row, of the elements stored
   std::vector<uint32_t> a_chunks, b_chunks;
+  std::vector<bool> missing_rows, missing_columns;  // never written; empty: none
 };
 
 std::vector<Operand> elements(const Warp& w, const Operand& list) {
@@ -159,6 +160,12 @@ void complete(Pending& p) {
       }
     });
   }
+  // What was never written, in A, B or D, leaves nothing of its row, column or element.
+  const auto is_missing = [&](LaneMask before, int lane, MatrixIndex at) {
+    return (problem.read_d && (before >> lane & 1) != 0) ||
+           (!p.missing_rows.empty() && p.missing_rows[static_cast<size_t>(at.row)]) ||
+           (!p.missing_columns.empty() && p.missing_columns[static_cast<size_t>(at.column)]);
+  };
   problem.a = a_codes;
   problem.b = b_codes;
   problem.d = words;
@@ -171,7 +178,19 @@ void complete(Pending& p) {
       reg = d_word(p, words, d_fragment(16, lane, r));
     }
   });
-  for (const Operand& r : p.d) w.state(r).undefined = 0;
+  for (int r = 0; r < static_cast<int>(p.d.size()); ++r) {
+    const LaneMask before = w.undefined(p.d[static_cast<size_t>(r)]);
+    LaneMask undefined = 0;
+    if ((problem.read_d && before != 0) || !p.missing_rows.empty() || !p.missing_columns.empty()) {
+      for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
+        const bool bad = half ? is_missing(before, lane, d_fragment_half(16, lane, r, 0)) ||
+                                    is_missing(before, lane, d_fragment_half(16, lane, r, 1))
+                              : is_missing(before, lane, d_fragment(16, lane, r));
+        if (bad) undefined |= LaneMask{1} << lane;
+      }
+    }
+    w.state(p.d[static_cast<size_t>(r)]).undefined = undefined;
+  }
   end_operand_read(w.cta, p.a_chunks);
   end_operand_read(w.cta, p.b_chunks);
 }
@@ -184,6 +203,10 @@ void read_a_registers(Warp& w, const std::vector<Operand>& registers, NumberForm
   for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
     for (int r = 0; r < static_cast<int>(registers.size()); ++r) {
       const uint32_t word = w.lanes<uint32_t>(registers[static_cast<size_t>(r)])[lane];
+      if ((w.undefined(registers[static_cast<size_t>(r)]) >> lane & 1) != 0) {
+        p.missing_rows.resize(kRowsPerWarp);
+        p.missing_rows[static_cast<size_t>(a_fragment(16, bits, lane, r, 0).row)] = true;
+      }
       for (int i = 0; i < per_register; ++i) {
         const MatrixIndex at = a_fragment(16, bits, lane, r, i);
         const uint64_t mask = (uint64_t{1} << bits) - 1;
@@ -282,14 +305,17 @@ Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
     if (require_fenced(w, op, r, "D") == Step::kFault) return Step::kFault;
     // A pending register will have been written by the operation before this one.
     const LaneMask missing = w.undefined(r) & ~w.state(r).pending;
-    if (problem.read_d && missing != 0) return w.require_defined(op, r, missing, "a register of D");
+    if (problem.read_d && missing != 0 && w.cta.cluster.grid.options.strict)
+      return w.require_defined(op, r, missing, "a register of D");
   }
   std::vector<Operand> a_registers;
   if (form.a_in_registers) {
     a_registers = elements(w, op.slot(1));
     for (const Operand& r : a_registers) {
       if (require_fenced(w, op, r, "A") == Step::kFault) return Step::kFault;
-      if (w.require_defined(op, r, active, "a register of A") == Step::kFault) return Step::kFault;
+      if (w.cta.cluster.grid.options.strict &&
+          w.require_defined(op, r, active, "a register of A") == Step::kFault)
+        return Step::kFault;
     }
     read_a_registers(w, a_registers, problem.a_format, stored_k, p);
   } else {
@@ -300,12 +326,14 @@ Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
     p.a.mn_major = transposed(form.transposes_a, 6);
     if (read_descriptor(w, op, op.slot(1), "the descriptor of A", p.a.descriptor, a_bits) ==
             Step::kFault ||
-        begin_operand_read(w, op, w.cta, p.a, "matrix A", p.a_chunks) == Step::kFault) {
+        begin_operand_read(w, op, w.cta, p.a, "matrix A", p.a_chunks, p.missing_rows) ==
+            Step::kFault) {
       return Step::kFault;
     }
   }
   if (check_agreement(w, op, a_bits, b_bits) == Step::kFault ||
-      begin_operand_read(w, op, w.cta, p.b, "matrix B", p.b_chunks) == Step::kFault)
+      begin_operand_read(w, op, w.cta, p.b, "matrix B", p.b_chunks, p.missing_columns) ==
+          Step::kFault)
     return Step::kFault;
 
   AsyncWarpState& state = *w.async_state;

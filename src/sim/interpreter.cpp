@@ -144,6 +144,10 @@ void run_split(Warp& warp, uint32_t& budget, std::span<OpCount> counts,
       ++warp.cta.cluster.steps;
       observer->before(warp, op, active);
     }
+    // The lanes have met here. That orders no memory by the text of the ISA; production code relies
+    // on it, between reads by all lanes and the arrival of one at an mbarrier for example.
+    if ((op.flags & kOpAligned) != 0 && !warp.cta.cluster.grid.options.strict)
+      warp.view.lanes_met(kAllLanes);
     const Step step = op.execute(warp, op, active);
     if constexpr (kObserved) {
       if (step == Step::kNext || step == Step::kJumped) observer->after(warp, op, active);

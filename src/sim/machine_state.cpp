@@ -151,6 +151,8 @@ Step Warp::fault(const Op& op, int32_t lane, FaultKind kind, std::string detail)
     f.kind = kind;
     f.origin = origin(op, lane);
     f.detail = std::move(detail);
+    if (kind == FaultKind::kUninitialisedRegister && !cta.cluster.let_pass.empty())
+      f.detail += "; memory never written was read before: " + cta.cluster.let_pass;
     f.operands = describe_operands(*this, op, lane);
     cta.cluster.fault = std::move(f);
   }
@@ -163,6 +165,16 @@ Step Warp::require_defined(const Op& op, const Operand& operand, LaneMask active
     return Step::kNext;
   return fault(op, std::countr_zero(bad), FaultKind::kUninitialisedRegister,
                fmt::format("{} was never written in lanes {:#010x}", use, bad));
+}
+
+bool Warp::lets_pass(const Op& op, const std::string& where) {
+  const GridState& grid = cta.cluster.grid;
+  if (grid.options.strict) return false;
+  if (cta.cluster.let_pass.empty()) {
+    cta.cluster.let_pass = fmt::format("{} at line {}, by warp {} of CTA rank {}", where,
+                                       op.instruction->position.line, index, cta.rank);
+  }
+  return true;
 }
 
 Step Warp::park(const Wait& wait) {

@@ -176,6 +176,9 @@ class Warp {
   Step fault(const Op& op, int32_t lane, FaultKind kind, std::string detail);
   // Faults if an active lane's value was never written; kNext if all were.
   Step require_defined(const Op& op, const Operand& operand, LaneMask active, const char* use);
+  // May this read of memory never written pass, with a value that counts as never written? Not
+  // under strict rules. The first one is remembered for the report of what is done with the value.
+  bool lets_pass(const Op& op, const std::string& where);
   Origin origin(const Op& op, int32_t lane = -1) const;
 
   // --- Control ----------------------------------------------------------------------------------
@@ -273,7 +276,8 @@ class Cluster {
   ~Cluster();
 
   GridState& grid;
-  uint64_t number;  // in the grid, row-major
+  uint64_t number;       // in the grid, row-major
+  std::string let_pass;  // the first read of memory never written that was (Warp::lets_pass)
   std::vector<std::unique_ptr<Cta>> ctas;
   AsyncEngine engine;
   uint64_t barrier_phase = 0;  // of barrier.cluster (9.7.13.3)

@@ -72,14 +72,14 @@ int instruction_k(Tcgen05Kind kind) {
   return 0;
 }
 
-// The table of 9.7.16.2.1 for dense A without .ws.
-std::string shape_error(Tcgen05Kind kind, int m, int n, int cta_group) {
+// The table of 9.7.16.2.1 without .ws.
+std::string shape_error(Tcgen05Kind kind, int m, int n, int cta_group, bool sparse) {
   const bool scaled = is_block_scaled(kind);
   bool m_legal = false;
   if (cta_group == 1) {
     m_legal = m == 128 || (m == 64 && !scaled);
   } else {
-    m_legal = m == 128 || m == 256;
+    m_legal = (m == 128 && !(scaled && sparse)) || m == 256;
   }
   if (!m_legal) {
     return fmt::format("M = {} is not legal for kind::{} with cta_group::{}", m,
@@ -96,12 +96,12 @@ std::string shape_error(Tcgen05Kind kind, int m, int n, int cta_group) {
 }
 
 // The same for .ws.
-std::string shape_error_ws(Tcgen05Kind kind, int m, int n) {
+std::string shape_error_ws(Tcgen05Kind kind, int m, int n, bool sparse) {
   if (is_block_scaled(kind)) return fmt::format("kind::{} has no .ws", tcgen05_kind_name(kind));
   if (m != 32 && m != 64 && m != 128)
     return fmt::format("M = {} is not legal with .ws: 32, 64 and 128 are", m);
-  if (n != 64 && n != 128 && n != 256)
-    return fmt::format("N = {} is not legal with .ws: 64, 128 and 256 are", n);
+  if (n != 64 && n != 128 && (n != 256 || sparse))
+    return fmt::format("N = {} is not legal with .ws: 64, 128 and, of dense A, 256 are", n);
   return "";
 }
 
@@ -118,11 +118,19 @@ bool scale_id_legal(uint32_t id, int scales_per_row) {
 }
 
 std::string check(Tcgen05Kind kind, uint32_t bits, int cta_group, int scales_per_row,
-                  bool weight_stationary, InstructionDescriptor& d) {
+                  bool weight_stationary, bool sparse, InstructionDescriptor& d) {
   const bool scaled = is_block_scaled(kind);
-  if (field(bits, 2, 1) != 0) return "bit 2 (sparse A) is set for a dense instruction";
-  if (field(bits, 0, 2) != 0)
-    return "bits 0-1 (sparsity selector) must be 0 for a dense instruction";
+  if (!sparse && field(bits, 2, 1) != 0) return "bit 2 (sparse A) is set for a dense instruction";
+  if (sparse && field(bits, 2, 1) == 0)
+    return "bit 2 (sparse A) is not set for a sparse instruction";
+  d.sparse = sparse;
+  d.sparsity_selector = field(bits, 0, 2);
+  // 9.7.16.10.8.4: of 16- and 32-bit elements it selects one of two columns.
+  const bool selects = sparse && (kind == Tcgen05Kind::kF16 || kind == Tcgen05Kind::kTf32);
+  if (d.sparsity_selector > (selects ? 1u : 0u)) {
+    return fmt::format("bits 0-1 (sparsity selector) = {}: {} legal here", d.sparsity_selector,
+                       selects ? "0 and 1 are" : "0 is");
+  }
   const bool saturate = !scaled && field(bits, 3, 1) != 0;
   if (saturate && kind != Tcgen05Kind::kI8) return "bit 3 (saturate) is legal for kind::i8 only";
   const auto a = operand_format(kind, field(bits, 7, 3));
@@ -144,6 +152,7 @@ std::string check(Tcgen05Kind kind, uint32_t bits, int cta_group, int scales_per
     }
     const bool long_k = field(bits, 31, 1) != 0;
     if (long_k && !is_packed_fp4(kind)) return "bit 31 (K = 96) is legal for the 4-bit kinds only";
+    if (long_k && sparse) return "bit 31 (K = 96) is legal for dense A only";
     d.scales_per_row = long_k ? scales_per_row / 2 * 3 : scales_per_row;
     for (const uint32_t id : {d.scale_a_id, d.scale_b_id}) {
       if (!scale_id_legal(id, d.scales_per_row)) {
@@ -184,9 +193,9 @@ std::string check(Tcgen05Kind kind, uint32_t bits, int cta_group, int scales_per
   d.n = static_cast<int>(field(bits, 17, 6)) * 8;
   d.m = static_cast<int>(field(bits, 24, 5)) * 16;
   const bool long_k = is_packed_fp4(kind) && field(bits, 31, 1) != 0;
-  d.k = long_k ? 96 : instruction_k(kind);
-  std::string error =
-      weight_stationary ? shape_error_ws(kind, d.m, d.n) : shape_error(kind, d.m, d.n, cta_group);
+  d.k = long_k ? 96 : instruction_k(kind) * (sparse ? 2 : 1);
+  std::string error = weight_stationary ? shape_error_ws(kind, d.m, d.n, sparse)
+                                        : shape_error(kind, d.m, d.n, cta_group, sparse);
   if (error.empty() && long_k && d.m != 128 * cta_group) {
     error = fmt::format("M = {} is not legal with K = 96 and cta_group::{}", d.m, cta_group);
   }
@@ -222,9 +231,10 @@ bool is_packed_fp4(Tcgen05Kind kind) {
 }
 
 DecodedInstruction decode_instruction(Tcgen05Kind kind, uint32_t bits, int cta_group,
-                                      int scales_per_row, bool weight_stationary) {
+                                      int scales_per_row, bool weight_stationary, bool sparse) {
   DecodedInstruction out;
-  out.error = check(kind, bits, cta_group, scales_per_row, weight_stationary, out.descriptor);
+  out.error =
+      check(kind, bits, cta_group, scales_per_row, weight_stationary, sparse, out.descriptor);
   if (!out.error.empty()) out.error = "instruction descriptor: " + out.error;
   return out;
 }

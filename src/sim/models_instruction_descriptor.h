@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 32-bit instruction descriptor of tcgen05.mma (PTX ISA 9.7.16.4.2) for every dense kind, with
-// .ws too: decoding and legality of types, shapes (9.7.16.2.1), transposes and negations
+// The 32-bit instruction descriptor of tcgen05.mma (PTX ISA 9.7.16.4.2) for every kind, with .ws
+// and sparse A too: decoding and legality of types, shapes (9.7.16.2.1), transposes and negations
 // (9.7.16.10.1). Pure functions.
 #pragma once
 
@@ -34,6 +34,8 @@ struct InstructionDescriptor {
   uint32_t scale_b_id = 0;
   int scales_per_row = 0;  // of the block-scaled kinds, else 0
   uint32_t max_shift = 0;  // of .ws: of the columns of B
+  bool sparse = false;     // A holds K / 2 elements a row
+  uint32_t sparsity_selector = 0;
 };
 
 struct DecodedInstruction {
@@ -45,6 +47,7 @@ struct DecodedInstruction {
 // the block sizes that stand for them), of the block-scaled kinds, else 0; with K = 96 the row has
 // 3 or 6 (9.7.16.10.7.1). That K is legal for sm_103a alone, which the caller judges.
 DecodedInstruction decode_instruction(Tcgen05Kind kind, uint32_t bits, int cta_group,
-                                      int scales_per_row, bool weight_stationary = false);
+                                      int scales_per_row, bool weight_stationary = false,
+                                      bool sparse = false);
 
 }  // namespace jitgemm::sim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/models_matrix_gather.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace jitgemm::sim {
@@ -75,6 +76,20 @@ std::vector<uint32_t> chunk_addresses(const MatrixOperand& o) {
       out.push_back(mn_major_address(o.descriptor, chunk, k));
   }
   return out;
+}
+
+RowRange chunk_rows(const MatrixOperand& o, size_t chunk) {
+  const uint32_t per_chunk = chunk_elements(o.format, o.packed_fp4);
+  if (!o.mn_major) {
+    const auto row = static_cast<uint32_t>(chunk / (o.k / per_chunk));
+    return {row, row + 1};
+  }
+  const uint32_t first = o.first_row / per_chunk;
+  const uint32_t count = (o.first_row + o.rows + per_chunk - 1) / per_chunk - first;
+  const uint32_t begin = (first + static_cast<uint32_t>(chunk % count)) * per_chunk;
+  const uint32_t end = begin + per_chunk;
+  return {std::max(begin, o.first_row) - o.first_row,
+          std::min(end, o.first_row + o.rows) - o.first_row};
 }
 
 void gather_codes(const MatrixOperand& o, std::span<const std::byte> shared,

@@ -30,6 +30,12 @@ uint32_t chunk_elements(NumberFormat format, bool packed_fp4);
 
 // Offsets of all chunks that the operand reads, in no particular order.
 std::vector<uint32_t> chunk_addresses(const MatrixOperand& operand);
+// Rows (of K-major: those; of MN-major: those of its elements) that the i-th of chunk_addresses()
+// holds, counted from the first of the operand: [first, last).
+struct RowRange {
+  uint32_t first = 0, last = 0;
+};
+RowRange chunk_rows(const MatrixOperand& operand, size_t chunk);
 // rows * k codes, k fastest, appended to `codes`.
 void gather_codes(const MatrixOperand& operand, std::span<const std::byte> shared,
                   std::vector<uint32_t>& codes);

@@ -16,6 +16,13 @@ std::vector<uint32_t> sparse_places(Sparsity sparsity, std::span<const uint8_t> 
     }
     const uint32_t first = bits & 3, second = bits >> 2;
     if (first == second) return {};
+    if (sparsity == Sparsity::kTwoPairsOfFour) {
+      for (const uint32_t pair : {first, second}) {
+        places.push_back(8 * chunk + 2 * pair);
+        places.push_back(8 * chunk + 2 * pair + 1);
+      }
+      continue;
+    }
     places.push_back(4 * chunk + first);
     places.push_back(4 * chunk + second);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structured sparsity of matrix A (PTX ISA 9.7.14.6, 9.7.15.6.1): a row of K elements is stored as
-// K/2 with metadata of four bits a chunk that say where they stand. Pure functions.
+// Structured sparsity of matrix A (PTX ISA 9.7.14.6, 9.7.15.6.1, 9.7.16.10.8): a row of K elements
+// is stored as K/2 with metadata of four bits a chunk that say where they stand. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 namespace jitgemm::sim {
 
 enum class Sparsity : uint8_t {
-  kTwoOfFour,  // a chunk of four elements keeps two: two indices of two bits, which differ
-  kOneOfTwo,   // of two 32-bit elements one: 0b0100 the first, 0b1110 the second
+  kTwoOfFour,       // a chunk of four elements keeps two: two indices of two bits, which differ
+  kOneOfTwo,        // of two 32-bit elements one: 0b0100 the first, 0b1110 the second
+  kTwoPairsOfFour,  // of eight 4-bit elements, two pairs of neighbours
 };
 
 // The places in the row of K elements of the elements stored, by chunk; empty if the metadata of

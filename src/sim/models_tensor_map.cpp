@@ -10,10 +10,11 @@ namespace {
 
 constexpr uint64_t kMagic = 0x3130'5041'4d54'474aull;  // "JGTMAP01"
 
-// The 128 bytes. Sizes fit: dimensions are at most 2^32 (stored less one), boxes at most 256.
+// The 128 bytes. Sizes fit: dimensions are at most 2^32 (stored less one), boxes at most 1024. Bit 21
+// of the second word is always 0: host code in production (CUTLASS) clears it in maps of small
+// tensors after cuTensorMapEncodeTiled has made them, and may do so here.
 struct Wire {
   uint64_t magic;
-  uint64_t address;
   uint8_t element;
   uint8_t rank;
   uint8_t swizzle;
@@ -21,9 +22,12 @@ struct Wire {
   uint32_t dims[5];
   uint16_t box[5];
   uint8_t element_strides[5];
-  uint8_t padding[5];
+  uint8_t im2col;
+  uint64_t address;
   uint64_t strides[4];
-  uint64_t reserved[3];
+  int16_t lower_corner[3];
+  int16_t upper_corner[3];
+  uint8_t reserved[20];
   uint64_t checksum;
 };
 static_assert(sizeof(Wire) == 128);
@@ -34,6 +38,26 @@ uint64_t checksum(const Wire& wire) {
   uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
   for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3ull;
   return hash;
+}
+
+// The rules of cuTensorMapEncodeIm2col and the limits of 5.5.4.1.
+std::string im2col_error(const TensorMap& map) {
+  if (map.rank < 3) return fmt::format("rank {} of an im2col map is not in 3..5", map.rank);
+  const int bits = map.rank == 3 ? 16 : map.rank == 4 ? 8 : 5;
+  const int limit = 1 << (bits - 1);
+  for (uint32_t i = 0; i + 2 < map.rank; ++i) {
+    for (const int corner : {map.lower_corner[i], map.upper_corner[i]}) {
+      if (corner < -limit || corner >= limit) {
+        return fmt::format("the corner {} of dimension {} is not in {}..{}", corner, i + 1, -limit,
+                           limit - 1);
+      }
+    }
+    if (map.lower_corner[i] >= static_cast<int64_t>(map.dims[i + 1]) + map.upper_corner[i]) {
+      return fmt::format("the corners {} and {} leave no pixel of dimension {}",
+                         map.lower_corner[i], map.upper_corner[i], i + 1);
+    }
+  }
+  return "";
 }
 
 std::string packed_error(const TensorMap& map) {
@@ -102,7 +126,7 @@ std::string tensor_map_error(const TensorMap& map) {
     if (map.dims[i] < 1 || map.dims[i] > (uint64_t{1} << 32)) {
       return fmt::format("dimension {} of {} elements is not in 1..2^32", i, map.dims[i]);
     }
-    if (map.box[i] < 1 || map.box[i] > 256) {
+    if (map.box[i] < 1 || map.box[i] > (map.im2col && i == 1 ? 1024 : 256)) {
       return fmt::format("box dimension {} of {} elements is not in 1..256", i, map.box[i]);
     }
     if (map.element_strides[i] < 1 || map.element_strides[i] > 8) {
@@ -114,6 +138,9 @@ std::string tensor_map_error(const TensorMap& map) {
       return fmt::format("the stride {} of dimension {} must be a multiple of 16 below 2^40",
                          map.strides[i - 1], i);
     }
+  }
+  if (map.im2col) {
+    if (std::string error = im2col_error(map); !error.empty()) return error;
   }
   const uint64_t inner = uint64_t{map.box[0]} * unit.global_bytes / unit.elements;
   if (inner % 16 != 0 || map.box[0] % unit.elements != 0) {
@@ -143,6 +170,11 @@ EncodedMap encode_tensor_map(const TensorMap& map) {
     wire.element_strides[i] = static_cast<uint8_t>(map.element_strides[i]);
     if (i < 4) wire.strides[i] = map.strides[i];
   }
+  wire.im2col = map.im2col ? 1 : 0;
+  for (size_t i = 0; i < 3; ++i) {
+    wire.lower_corner[i] = map.lower_corner[i];
+    wire.upper_corner[i] = map.upper_corner[i];
+  }
   wire.checksum = checksum(wire);
   EncodedMap bytes;
   std::memcpy(bytes.data(), &wire, sizeof wire);
@@ -164,6 +196,11 @@ bool decode_tensor_map(std::span<const std::byte, 128> bytes, TensorMap& map) {
   }
   map.swizzle = static_cast<SwizzleMode>(wire.swizzle);
   map.nan_fill = wire.nan_fill != 0;
+  map.im2col = wire.im2col != 0;
+  for (size_t i = 0; i < 3; ++i) {
+    map.lower_corner[i] = wire.lower_corner[i];
+    map.upper_corner[i] = wire.upper_corner[i];
+  }
   return true;
 }
 

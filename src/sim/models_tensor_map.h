@@ -53,6 +53,12 @@ struct TensorMap {
   std::array<uint32_t, 5> box = {1, 1, 1, 1, 1};   // elements
   std::array<uint32_t, 5> element_strides = {1, 1, 1, 1, 1};
   SwizzleMode swizzle = SwizzleMode::kNone;
+  // Im2col mode (5.5.4): a copy takes pixels from a box in W, H and D, one after another. box[0] is
+  // then the channels of a pixel and box[1] the number of pixels; the corners are those of W, H and
+  // D, counted from the first and from the last pixel of the tensor.
+  bool im2col = false;
+  std::array<int16_t, 3> lower_corner = {0, 0, 0};
+  std::array<int16_t, 3> upper_corner = {0, 0, 0};
   bool nan_fill = false;  // out-of-bounds elements of float types read as NaN instead of zero
 
   friend bool operator==(const TensorMap&, const TensorMap&) = default;

@@ -136,6 +136,28 @@ uint32_t ws_a_replicas(int m) {
   return static_cast<uint32_t>(128 / m);
 }
 
+// Figures 263, 265 and 267; for layouts of half of the lanes, Figures 262, 264 and 266, the same in
+// each group of 16 rows.
+MetadataPlace metadata_place(MetadataLayout layout, bool half_rows, uint32_t row, uint32_t chunk,
+                             uint32_t chunks) {
+  const uint32_t group = half_rows ? 32 * (row / 16) : row / 16 * 16;
+  const uint32_t within = row % 16;
+  if (layout == MetadataLayout::kRows)
+    return {
+        {group + within, chunk / 8},
+        4 * (chunk % 8)
+    };
+  const uint32_t half = chunk / (chunks / 2);
+  return {
+      {group + within % 8 + 8 * half, 0},
+      16 * (within / 8) + 4 * (chunk % (chunks / 2))
+  };
+}
+
+uint32_t metadata_columns(MetadataLayout layout) {
+  return layout == MetadataLayout::kRows ? 2 : 1;
+}
+
 TmemPlace scale_a_place(int m, int cta_group, uint32_t row, uint32_t replica) {
   const uint32_t per_cta = rows_per_cta(m, cta_group);
   const uint32_t local = row % per_cta;

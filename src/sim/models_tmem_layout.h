@@ -64,6 +64,20 @@ uint32_t ws_accumulator_columns(int m, int n);
 TmemCell ws_a_cell(int m, uint32_t row, uint32_t replica);
 uint32_t ws_a_replicas(int m);
 
+// Sparsity metadata of A, of four bits a chunk (9.7.16.10.8.4): where those of chunk `chunk` of
+// `chunks` of a row lie. `half_rows`: the rows are spread as in layouts C and F.
+struct MetadataPlace {
+  TmemCell cell;
+  uint32_t shift = 0;
+};
+enum class MetadataLayout : uint8_t {
+  kHalves,  // of 16- and 32-bit elements: 16 bits of two rows a word, halves of a row in two lanes
+  kRows,    // of narrower ones: 64 bits of a row in two words
+};
+MetadataPlace metadata_place(MetadataLayout layout, bool half_rows, uint32_t row, uint32_t chunk,
+                             uint32_t chunks);
+uint32_t metadata_columns(MetadataLayout layout);
+
 // The word that holds the scale factors of a row of A (column of B), in one of its replicas; the
 // byte is chosen by the scale factor id. scale_places(...) replicas exist and must agree.
 TmemPlace scale_a_place(int m, int cta_group, uint32_t row, uint32_t replica);

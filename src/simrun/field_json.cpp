@@ -118,6 +118,30 @@ Status parse_integers(const JsonCursor& map, std::string_view name, size_t count
   return ok_status();
 }
 
+// Im2col mode: corners of the box of pixels in W, H and D, and what a copy takes from it.
+Status parse_im2col(const JsonCursor& json, sim::TensorMap& map) {
+  if (map.rank < 3) return json.error("expected 3 to 5 dims beside im2col, found fewer");
+  map.im2col = true;
+  JITGEMM_TRY(json.require_object({"lower", "upper", "channels", "pixels"}));
+  for (const bool lower : {true, false}) {
+    JITGEMM_ASSIGN(const JsonCursor corner, json.required(lower ? "lower" : "upper"));
+    JITGEMM_TRY(corner.require_array());
+    if (corner.size() + 2 != map.rank)
+      return corner.expected(fmt::format("an array of {} integers", map.rank - 2));
+    for (size_t i = 0; i < corner.size(); ++i) {
+      JITGEMM_ASSIGN(const int64_t value, corner.element(i).signed_integer(INT16_MIN, INT16_MAX));
+      (lower ? map.lower_corner : map.upper_corner)[i] = static_cast<int16_t>(value);
+    }
+  }
+  JITGEMM_ASSIGN(const JsonCursor channels, json.required("channels"));
+  JITGEMM_ASSIGN(const JsonCursor pixels, json.required("pixels"));
+  JITGEMM_ASSIGN(const uint64_t wide, channels.integer(1, 256));
+  JITGEMM_ASSIGN(const uint64_t count, pixels.integer(1, 1024));
+  map.box[0] = static_cast<uint32_t>(wide);
+  map.box[1] = static_cast<uint32_t>(count);
+  return ok_status();
+}
+
 // An optional word among a few.
 Result<size_t> parse_choice(const JsonCursor& map, std::string_view name,
                             std::initializer_list<std::string_view> words) {
@@ -259,7 +283,7 @@ Result<std::vector<FieldDescription>> parse_fields(const JsonCursor& json, const
 Result<TensorMapDescription> parse_tensor_map(const JsonCursor& json, const NameTable& names) {
   JITGEMM_TRY(
       json.require_object({"buffer", "offset", "dtype", "dims", "strides", "box", "element_strides",
-                           "swizzle", "interleave", "l2_promotion", "oob_fill"}));
+                           "swizzle", "interleave", "l2_promotion", "oob_fill", "im2col"}));
   TensorMapDescription description;
   description.path = json.path();
   sim::TensorMap& map = description.map;
@@ -284,7 +308,13 @@ Result<TensorMapDescription> parse_tensor_map(const JsonCursor& json, const Name
   constexpr uint64_t kMost = uint64_t{1} << 40;
   JITGEMM_TRY(parse_integers(json, "dims", map.rank, 1, uint64_t{1} << 32, false, map.dims));
   JITGEMM_TRY(parse_integers(json, "strides", map.rank - 1, 0, kMost, map.rank == 1, map.strides));
-  JITGEMM_TRY(parse_integers(json, "box", map.rank, 1, 256, false, map.box));
+  if (const auto im2col = json.field("im2col")) {
+    if (const auto box = json.field("box"))
+      return box->error("expected no box beside im2col, found one");
+    JITGEMM_TRY(parse_im2col(*im2col, map));
+  } else {
+    JITGEMM_TRY(parse_integers(json, "box", map.rank, 1, 256, false, map.box));
+  }
   JITGEMM_TRY(parse_integers(json, "element_strides", map.rank, 1, 8, true, map.element_strides));
   if (const auto swizzle = json.field("swizzle")) {
     JITGEMM_ASSIGN(const std::string word, swizzle->text());

@@ -80,6 +80,14 @@ Result<uint64_t> JsonCursor::integer(uint64_t least, uint64_t most) const {
   return expected(fmt::format("an integer from {} to {}", least, most));
 }
 
+Result<int64_t> JsonCursor::signed_integer(int64_t least, int64_t most) const {
+  const bool fits = value_->is_number_integer() &&
+                    (!value_->is_number_unsigned() || value_->get<uint64_t>() <= INT64_MAX);
+  if (fits && value_->get<int64_t>() >= least && value_->get<int64_t>() <= most)
+    return value_->get<int64_t>();
+  return expected(fmt::format("an integer from {} to {}", least, most));
+}
+
 Result<double> JsonCursor::number() const {
   if (!value_->is_number()) return expected("a number");
   return value_->get<double>();

@@ -38,6 +38,7 @@ class JsonCursor {
   Result<std::string> text() const;
   Result<bool> boolean() const;
   Result<uint64_t> integer(uint64_t least, uint64_t most) const;
+  Result<int64_t> signed_integer(int64_t least, int64_t most) const;
   Result<double> number() const;
 
  private:

@@ -72,12 +72,19 @@ Status GpuCases::run_once(const Case& c, const CaseRun& run, CuFunction function
     // The enumerators of the simulator's element types and swizzle modes are in the driver's order
     // (CUtensorMapDataType, CUtensorMapSwizzle).
     const sim::TensorMap m = case_map(c, memory_);
+    const int lower[3] = {m.lower_corner[0], m.lower_corner[1], m.lower_corner[2]};
+    const int upper[3] = {m.upper_corner[0], m.upper_corner[1], m.upper_corner[2]};
     JITGEMM_TRY(api_.check(
-        api_.tensor_map_encode_tiled(map, static_cast<int>(m.element), m.rank,
-                                     reinterpret_cast<void*>(memory_), m.dims.data(),
-                                     m.strides.data(), m.box.data(), m.element_strides.data(), 0,
-                                     static_cast<int>(m.swizzle), 0, 0),
-        "cuTensorMapEncodeTiled"));
+        m.im2col
+            ? api_.tensor_map_encode_im2col(
+                  map, static_cast<int>(m.element), m.rank, reinterpret_cast<void*>(memory_),
+                  m.dims.data(), m.strides.data(), lower, upper, m.box[0], m.box[1],
+                  m.element_strides.data(), 0, static_cast<int>(m.swizzle), 0, m.nan_fill ? 1 : 0)
+            : api_.tensor_map_encode_tiled(map, static_cast<int>(m.element), m.rank,
+                                           reinterpret_cast<void*>(memory_), m.dims.data(),
+                                           m.strides.data(), m.box.data(), m.element_strides.data(),
+                                           0, static_cast<int>(m.swizzle), 0, m.nan_fill ? 1 : 0),
+        "cuTensorMapEncode"));
   }
   std::vector<std::byte> block = case_parameters(in_, out_, memory_, map);
   void* parameters[4] = {block.data(), block.data() + 8, block.data() + 16, map};

@@ -185,7 +185,8 @@ std::string text_before(const Case& c, std::string_view target) {
 }
 
 // "u8 64 8 box 32 4 swizzle 1": element type, dimensions, box, swizzle mode; strides follow from
-// the dimensions.
+// the dimensions. "nan": fills with NaN. "f16 8 5 3 im2col 8 4 lower -1 upper -1 step 2": channels
+// and pixels, corners, and every how many pixels.
 sim::TensorMap map_of(const std::string& words, uint64_t address) {
   sim::TensorMap map;
   map.address = address;
@@ -201,6 +202,19 @@ sim::TensorMap map_of(const std::string& words, uint64_t address) {
   while (text >> word) {
     if (word == "box") {
       to = &box;
+    } else if (word == "im2col") {
+      to = &box;
+      map.im2col = true;
+    } else if (word == "lower" || word == "upper") {
+      for (size_t i = 0; i + 2 < dims.size(); ++i) {
+        int corner = 0;
+        text >> corner;
+        (word == "lower" ? map.lower_corner : map.upper_corner)[i] = static_cast<int16_t>(corner);
+      }
+    } else if (word == "step") {
+      for (size_t i = 0; i + 2 < dims.size(); ++i) text >> map.element_strides[i + 1];
+    } else if (word == "nan") {
+      map.nan_fill = true;
     } else if (word == "swizzle") {
       int mode = 0;
       text >> mode;
@@ -213,7 +227,7 @@ sim::TensorMap map_of(const std::string& words, uint64_t address) {
   uint64_t stride = sim::unit_of(map.element).global_bytes;
   for (size_t i = 0; i < dims.size(); ++i) {
     map.dims[i] = dims[i];
-    map.box[i] = static_cast<uint32_t>(box[i]);
+    map.box[i] = i < box.size() ? static_cast<uint32_t>(box[i]) : 1;
     stride *= dims[i];
     if (i < 4) map.strides[i] = stride;
   }

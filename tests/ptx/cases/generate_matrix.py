@@ -174,19 +174,23 @@ for d, a, b in [("f32", "e4m3", "e2m1"), ("f32", "e2m3", "e5m2"), ("f16", "e3m2"
     emit(f"in a0={CONTAINER[a]:x} a1={CONTAINER[b]:x} a2={packed(2, d):x}", f"out o0={r:x} o1={r:x}", "")
 
 
-def scaled(kind, k, ones, vector, scale, byte_id, thread_a, thread_b):
+def scaled(kind, k, ones, vector, scale, byte_id, thread_a, thread_b, sparse=False):
+    """Sparse: of k elements of a row of A the first half of every chunk is stored."""
     one, two = {"ue8m0": (0x7F, 0x80), "ue4m3": (0x38, 0x40)}[scale]
     blocks = {"1X": 1, "2X": 2, "4X": 4}[vector]
-    form = "e2m1.e2m1" if k == 64 else "e4m3.e4m3"
+    form = "e2m1.e2m1" if k == (128 if sparse else 64) else "e4m3.e4m3"
+    words = "mma.sp::ordered_metadata.sync" if sparse else "mma.sync"
+    b, metadata = ("a0, a0, a0, a0", "a4, 0, ") if sparse else ("a0, a0", "")
+    products = k // 2 if sparse else k
     value = lambda v: sum(v << (8 * (byte_id + i)) for i in range(blocks))
-    emit("threads 32", f"mma.sync.aligned.m16n8k{k}.row.col.kind::{kind}.block_scale.scale_vec::{vector}.f32.{form}.f32.{scale} "
-         f"{{o0, o1, o2, o3}}, {{a0, a0, a0, a0}}, {{a0, a0}}, {{a1, a1, a1, a1}}, a2, {{{byte_id}, {thread_a}}}, a3, "
+    emit("threads 32", f"{words}.aligned.m16n8k{k}.row.col.kind::{kind}.block_scale.scale_vec::{vector}.f32.{form}.f32.{scale} "
+         f"{{o0, o1, o2, o3}}, {{a0, a0, a0, a0}}, {{{b}}}, {{a1, a1, a1, a1}}, {metadata}a2, {{{byte_id}, {thread_a}}}, a3, "
          f"{{{byte_id}, {thread_b}}};")
-    emit(f"in a0={ones:x} a1={f32(2):x}",
+    emit(f"in a0={ones:x} a1={f32(2):x}" + (" a4=44444444" if sparse else ""),
          "in a2: " + " ".join(f"{value([one, two][l % 2] if l % 4 // 2 == thread_a else 0):x}" for l in range(32)),
          "in a3: " + " ".join(f"{value([one, two][l // 4 % 2] if l % 4 == thread_b else 0):x}" for l in range(32)))
     for r in range(4):
-        emit(f"out o{r}: " + " ".join(f"{f32(2 + k * 2 ** (r // 2) * 2 ** ((2 * (l % 4) + r % 2) % 2)):x}" for l in range(32)))
+        emit(f"out o{r}: " + " ".join(f"{f32(2 + products * 2 ** (r // 2) * 2 ** ((2 * (l % 4) + r % 2) % 2)):x}" for l in range(32)))
     emit("")
 
 
@@ -194,6 +198,69 @@ scaled("mxf8f6f4", 32, 0x38383838, "1X", "ue8m0", 2, 1, 3)
 scaled("mxf4", 64, 0x22222222, "2X", "ue8m0", 2, 0, 1)
 scaled("mxf4nvf4", 64, 0x22222222, "4X", "ue4m3", 0, 1, 2)
 scaled("mxf4nvf4", 64, 0x22222222, "2X", "ue8m0", 0, 0, 0)
+scaled("mxf8f6f4", 64, 0x38383838, "1X", "ue8m0", 2, 1, 3, True)
+scaled("mxf4", 128, 0x22222222, "2X", "ue8m0", 2, 0, 1, True)
+scaled("mxf4nvf4", 128, 0x22222222, "4X", "ue4m3", 0, 1, 2, True)
+emit("threads 32", f"mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e2m3.e5m2.f32 {group(60, 4)}, "
+     "{a0, a0, a0, a0}, {a1, a1, a1, a1}, {a2, a2, a2, a2}, a3, 0;", "mov.b32 o0, t60;", "mov.b32 o1, t63;",
+     f"in a0={CONTAINER['e2m3']:x} a1={CONTAINER['e5m2']:x} a2={f32(2):x} a3=44444444", f"out o0={f32(34):x} o1={f32(34):x}", "")
+
+
+# The forms that Hopper emulates. Four-bit integers: element (row, k) of A is (3 * row + k) mod 16, of B
+# (row, column) (row + 5 * column) mod 16, as signed or unsigned numbers.
+def nibbles(m, k, a, b):
+    signed = lambda v, t: v - 16 if t == "s4" and v > 7 else v
+    at_a = lambda row, i: (3 * row + i) % 16
+    at_b = lambda i, column: (i + 5 * column) % 16
+    na, nb, nd = m * k // 256, k // 32, m // 4
+    groups = m // 8
+    words_a = lambda l, r: sum(at_a(l // 4 + 8 * (r % groups), l % 4 * 8 + i + 32 * (r // groups)) << (4 * i) for i in range(8))
+    words_b = lambda l, r: sum(at_b(l % 4 * 8 + i + 32 * r, l // 4) << (4 * i) for i in range(8))
+    total = lambda row, column: 7 + sum(signed(at_a(row, i), a) * signed(at_b(i, column), b) for i in range(k))
+    emit("threads 32", f"mma.sync.aligned.m{m}n8k{k}.row.col.s32.{a}.{b}.s32 {{{', '.join(f'o{i}' for i in range(nd))}}}, "
+         f"{{{', '.join(f'a{i}' for i in range(na))}}}, {{{', '.join(f'a{4 + i}' for i in range(nb))}}}, {{{', '.join(['a6'] * nd)}}};")
+    emit(*[f"in a{r}: " + " ".join(f"{words_a(l, r):x}" for l in range(32)) for r in range(na)],
+         *[f"in a{4 + r}: " + " ".join(f"{words_b(l, r):x}" for l in range(32)) for r in range(nb)], "in a6=7",
+         *[f"out o{r}: " + " ".join(f"{total(l // 4 + 8 * (r // 2), 2 * (l % 4) + r % 2) & 0xFFFFFFFF:x}" for l in range(32))
+           for r in range(nd)], "")
+
+
+nibbles(8, 32, "s4", "u4")
+nibbles(16, 32, "u4", "s4")
+nibbles(16, 64, "s4", "s4")
+
+
+# m8n8k4: quads q and q + 4 of lanes make product q of four (9.7.14.5.1). Element (r, c) of A is r + 2 * c + q, of
+# B (r, c) 3 * r - c, of C r - c.
+def quads(a_layout, b_layout, d, c):
+    row = lambda l: l % 4 + 4 * (l // 16)
+    q = lambda l: l % 16 // 4
+    at_a = lambda l, i: (row(l), i) if a_layout == "row" else (i + 4 * (l // 16), l % 4)
+    at_b = lambda l, i: (l % 4, i + 4 * (l // 16)) if b_layout == "row" else (i, row(l))
+    at_d = lambda l, i, t: (row(l), i) if t == "f16" else ((l & 1) + (i & 2) + 4 * (l // 16), (i & 4) + (l & 2) + (i & 1))
+    a = lambda r, k, p: r + 2 * k + p
+    b = lambda k, n: 3 * k - n
+    word = lambda values: sum(f16(v) << (16 * i) for i, v in enumerate(values))
+    held = lambda l, t, f: ([word([f(*at_d(l, 2 * r + i, t), q(l)) for i in range(2)]) for r in range(4)] if t == "f16"
+                            else [f32(f(*at_d(l, i, t), q(l))) for i in range(8)])
+    nc, nd = 4 if c == "f16" else 8, 4 if d == "f16" else 8
+    emit("threads 32", *[f"mov.b32 t{40 + i}, a{4 + i};" for i in range(4)],
+         f"mma.sync.aligned.m8n8k4.{a_layout}.{b_layout}.{d}.f16.f16.{c} {group(60, nd)}, {{a0, a1}}, {{a2, a3}}, "
+         f"{group(40, nc) if nc == 4 else '{' + ', '.join(['a4'] * 8) + '}'};", *[f"mov.b32 o{i}, t{60 + i};" for i in range(nd)])
+    start = (lambda r, n, p: r - n) if nc == 4 else (lambda r, n, p: 2)
+    emit(*[f"in a{r}: " + " ".join(f"{word([a(*at_a(l, 2 * r + i), q(l)) for i in range(2)]):x}" for l in range(32)) for r in range(2)],
+         *[f"in a{2 + r}: " + " ".join(f"{word([b(*at_b(l, 2 * r + i)) for i in range(2)]):x}" for l in range(32)) for r in range(2)])
+    if nc == 4:
+        emit(*[f"in a{4 + r}: " + " ".join(f"{held(l, c, start)[r]:x}" for l in range(32)) for r in range(4)])
+    else:
+        emit(f"in a4={f32(2):x} a5=0 a6=0 a7=0")
+    result = lambda r, n, p: start(r, n, p) + sum(a(r, k, p) * b(k, n) for k in range(4))
+    emit(*[f"out o{i}: " + " ".join(f"{held(l, d, result)[i]:x}" for l in range(32)) for i in range(nd)], "")
+
+
+quads("row", "col", "f32", "f32")
+quads("col", "row", "f16", "f16")
+quads("row", "row", "f32", "f16")
 finish("matrix.case", "Matrices across the lanes of a warp (PTX ISA 9.7.14).")
 
 # --- wgmma --------------------------------------------------------------------------------------------
@@ -374,9 +441,12 @@ for shape, source, bits in [("128x128b", "b4x16_p64", 4), ("64x128b.warpx2::01_2
          "in a0=11223344 a1=11223344", f"out o0={first:x}", "")
 
 
-def product(kind, idesc, first, scaled):
-    """D = 2 + A * B, 128 x 8 x 32 of ones in e4m3; scale factors of 2 and 1."""
-    words = f"tcgen05.mma.cta_group::1.kind::{kind}" + (".block_scale.scale_vec::1X" if scaled else "")
+def product(kind, idesc, first, scaled, sparse=False):
+    """D = 2 + A * B, 128 x 8 x 32 of ones in e4m3; scale factors of 2 and 1. Sparse: of 64, half of A's are zero."""
+    words = f"tcgen05.mma{'.sp' if sparse else ''}.cta_group::1.kind::{kind}" + (".block_scale.scale_vec::1X" if scaled else "")
+    metadata = ["mov.b32 t61, 0x44444444;", "add.u32 t62, t94, 40;", "tcgen05.st.sync.aligned.32x32b.x2.b32 [t62], {t61, t61};",
+                "add.u32 t63, t90, 40;"] if sparse else []
+    meta = ", [t63]" if sparse else ""
     tail = ", [t97], [t98]" if scaled else ""
     emit(*FILL2, *collect(*descriptors(1 << 46), *OWN, f"mov.b32 t60, a2;",
                           f"tcgen05.st.sync.aligned.32x32b.x8.b32 [t94], {{{', '.join(['t60'] * 8)}}};",
@@ -385,11 +455,11 @@ def product(kind, idesc, first, scaled):
                           "add.u32 t96, t94, 32;",
                           f"tcgen05.st.sync.aligned.32x32b.x4.b32 [t96], {{{', '.join(['a3'] * 4)}}};",
                           "add.u32 t96, t94, 36;",
-                          f"tcgen05.st.sync.aligned.32x32b.x4.b32 [t96], {{{', '.join(['a4'] * 4)}}};",
+                          f"tcgen05.st.sync.aligned.32x32b.x4.b32 [t96], {{{', '.join(['a4'] * 4)}}};", *metadata,
                           "tcgen05.wait::st.sync.aligned;", "tcgen05.fence::before_thread_sync;", "bar.sync 0;",
                           "tcgen05.fence::after_thread_sync;", "add.u32 t95, t90, 16;", "add.u32 t97, t90, 32;",
                           "add.u32 t98, t90, 36;", f"mov.b32 t99, {idesc};", "setp.eq.u32 u6, tid, tid;",
-                          f"@u2 {words} [t90], {first}, T1, t99{tail}, u6;", *WAIT,
+                          f"@u2 {words} [t90], {first}, T1{meta}, t99{tail}, u6;", *WAIT,
                           "tcgen05.ld.sync.aligned.32x32b.x8.b32 {o0, o1, o2, o3, o4, o5, o6, o7}, [t94];",
                           "tcgen05.wait::ld.sync.aligned;", *END),
          f"in a0={ONE['e4m3']:x} a1={ONE['e4m3']:x} a2={f32(2):x} a3=80808080 a4=7f7f7f7f",
@@ -403,18 +473,27 @@ product("f8f6f4", PLAIN, "T0", False)
 product("f8f6f4", PLAIN, "[t95]", False)
 product("mxf8f6f4", SCALED, "T0", True)
 product("mxf8f6f4", SCALED, "[t95]", True)
+SPARSE = 1 << 2
+product("f8f6f4", PLAIN | SPARSE, "T0", False, True)
+product("f8f6f4", PLAIN | SPARSE, "[t95]", False, True)
+product("mxf8f6f4", SCALED | SPARSE, "T0", True, True)
+product("mxf8f6f4", SCALED | SPARSE, "[t95]", True, True)
 
 
-def stationary(m, first, mask):
+def stationary(m, first, mask, sparse=False):
     """.ws: D = A * B, M x 64 x 32 of ones in e4m3, over 128 / M groups of lanes; columns of the mask are zero."""
     columns = 64 * m // 128
     words = "".join(f", {{{', '.join(['a0'] * 8)}}};" for _ in range(1))
+    metadata = ["mov.b32 t61, 0x44444444;", "add.u32 t62, t94, 48;", "tcgen05.st.sync.aligned.32x32b.x2.b32 [t62], {t61, t61};",
+                "add.u32 t63, t90, 48;"] if sparse else []
+    idesc = 1 << 4 | 8 << 17 | m // 16 << 24 | (4 if sparse else 0)
+    meta = ", [t63]" if sparse else ""
     emit(*FILL2, *collect(*descriptors(1 << 46), *OWN, "add.u32 t95, t94, 56;",
-                          f"tcgen05.st.sync.aligned.32x32b.x8.b32 [t95]{words}",
+                          f"tcgen05.st.sync.aligned.32x32b.x8.b32 [t95]{words}", *metadata,
                           "tcgen05.wait::st.sync.aligned;", "tcgen05.fence::before_thread_sync;", "bar.sync 0;",
-                          "tcgen05.fence::after_thread_sync;", "add.u32 t95, t90, 56;", f"mov.b32 t99, {1 << 4 | 8 << 17 | m // 16 << 24};",
+                          "tcgen05.fence::after_thread_sync;", "add.u32 t95, t90, 56;", f"mov.b32 t99, {idesc};",
                           "setp.ne.u32 u6, tid, tid;", f"mov.b64 T5, {mask:#x};",
-                          f"@u2 tcgen05.mma.ws.cta_group::1.kind::f8f6f4 [t90], {first}, T1, t99, u6, T5;", *WAIT,
+                          f"@u2 tcgen05.mma.ws{'.sp' if sparse else ''}.cta_group::1.kind::f8f6f4 [t90], {first}, T1{meta}, t99, u6, T5;", *WAIT,
                           "tcgen05.ld.sync.aligned.32x32b.x16.b32 " + group(100, 16) + ", [t94];",
                           "tcgen05.wait::ld.sync.aligned;", *[f"mov.b32 o{i}, t{100 + 2 * i + i % 2};" for i in range(8)], *END),
          f"in a0={ONE['e4m3']:x} a1={ONE['e4m3']:x}")
@@ -435,4 +514,6 @@ def stationary(m, first, mask):
 stationary(128, "T0", 0)
 stationary(64, "[t95]", 1 << 39 | 2 << 40 | 3 << 48 | 1 << 32)
 stationary(32, "T0", 1 << 39 | 2 << 40 | 3 << 48 | 3 << 32 | 1 << 8 | 2 << 16 | 1 << 24)
+stationary(64, "T0", 0, True)
+stationary(32, "[t95]", 0, True)
 finish("tensor.case", "Warpgroup matrices and tensor memory (PTX ISA 9.7.15, 9.7.16).")
