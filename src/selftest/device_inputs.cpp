@@ -29,6 +29,17 @@ struct DrawParams {
 };
 static_assert(sizeof(DrawParams) == 32);
 
+// kernels/templates/draw_values.cu.
+struct DrawValuesParams {
+  uint64_t values;
+  uint64_t count;
+  uint64_t cols;
+  uint64_t seed;
+  uint32_t stream;
+  uint32_t reserved;
+};
+static_assert(sizeof(DrawValuesParams) == 40);
+
 // kernels/templates/quantize_blocks.cu.
 struct QuantizeBlocksParams {
   uint64_t source;
@@ -59,6 +70,10 @@ int code_type(DType dtype) {
   return dtype == DType::kF8E5M2 ? 1 : 0;
 }
 
+bool is_fp8(DType dtype) {
+  return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2;
+}
+
 Drawing codes_drawing(const OperandDraw& draw) {
   return {
       "draw_codes.cu",
@@ -67,6 +82,22 @@ Drawing codes_drawing(const OperandDraw& draw) {
         {"kTypeA", code_type(draw.quantize.code_dtype)},
         {"kScaleType", 0},
         {"kPowerOfTwo", 0}}
+  };
+}
+
+Drawing values_drawing(const OperandDraw& draw) {
+  const DType dtype = draw.quantize.code_dtype;
+  const bool powers = draw.quantize.scale_rule == ScaleRule::kPow2 && dtype == DType::kF32;
+  return {
+      "draw_values.cu",
+      {{"kThreads", kThreads},
+        {"kKind", static_cast<int64_t>(draw.distribution)},
+        {"kOut", dtype == DType::kF8E8M0 ? 3
+                : dtype == DType::kF16  ? 2
+                : dtype == DType::kBF16 ? 1
+                                        : 0},
+        {"kPowerOfTwo", powers ? 1 : 0},
+        {"kGroupCols", draw.quantize.group_cols}}
   };
 }
 
@@ -126,7 +157,7 @@ Status quantize_on(Context& context, Device& device, const OperandDraw& draw, ui
 
 // Some blocks of rows against the CPU twin, drawn anew.
 Status compare_with_twin(const OperandDraw& draw, const DrawnOperand& drawn) {
-  const int64_t height = draw.distribution == Distribution::kNormal ? draw.quantize.group_rows : 1;
+  const int64_t height = draw.quantized() ? draw.quantize.group_rows : 1;
   const int64_t blocks = ceil_div(draw.rows, height);
   const int64_t checked = std::min(blocks, kCheckedBlocks);
   for (int64_t i = 0; i < checked; ++i) {
@@ -154,12 +185,12 @@ Status compare_with_twin(const OperandDraw& draw, const DrawnOperand& drawn) {
 }  // namespace
 
 Status compile_drawing(Context& context, const GemmProblem& problem, InputKind kind) {
-  if (problem.quantizes_a() || !problem.scaled()) return ok_status();
-  for (const OperandDraw& draw : operand_draws(problem, kind, 0)) {
-    const bool normal = draw.distribution == Distribution::kNormal;
-    JITGEMM_ASSIGN(const BuiltKernel drawing,
-                   build(context, problem.arch, normal ? normal_drawing() : codes_drawing(draw)));
-    if (!normal) continue;
+  for (const OperandDraw& draw : input_draws(problem, kind, 0)) {
+    const Drawing drawing = draw.quantized()                   ? normal_drawing()
+                            : is_fp8(draw.quantize.code_dtype) ? codes_drawing(draw)
+                                                               : values_drawing(draw);
+    JITGEMM_ASSIGN(const BuiltKernel drawn, build(context, problem.arch, drawing));
+    if (!draw.quantized()) continue;
     JITGEMM_ASSIGN(const BuiltKernel quantize,
                    build(context, problem.arch, quantizing(draw.quantize)));
   }
@@ -179,8 +210,7 @@ Status draw_normal(Context& context, Device& device, uint64_t address, int64_t c
 Result<DrawnOperand> draw_operand_on(Context& context, Device& device, const OperandDraw& draw) {
   DrawnOperand drawn;
   drawn.codes = make_host_tensor(draw.name, draw.quantize.code_dtype, {draw.rows, draw.cols});
-  const bool normal = draw.distribution == Distribution::kNormal;
-  if (normal) {
+  if (draw.quantized()) {
     drawn.scales = make_host_tensor(draw.name + "_scales", draw.quantize.scale_dtype,
                                     {ceil_div(draw.rows, draw.quantize.group_rows),
                                      ceil_div(draw.cols, draw.quantize.group_cols)});
@@ -188,7 +218,7 @@ Result<DrawnOperand> draw_operand_on(Context& context, Device& device, const Ope
   if (draw.rows * draw.cols == 0) return drawn;
   JITGEMM_ASSIGN(const DeviceBuffer codes,
                  DeviceBuffer::create(device, drawn.codes.bytes.size(), 0xff));
-  if (normal) {
+  if (draw.quantized()) {
     JITGEMM_ASSIGN(const DeviceBuffer scales,
                    DeviceBuffer::create(device, drawn.scales.bytes.size(), 0xff));
     JITGEMM_TRY(
@@ -197,10 +227,16 @@ Result<DrawnOperand> draw_operand_on(Context& context, Device& device, const Ope
                                     drawn.scales.bytes.size()));
   } else {
     const auto count = static_cast<uint64_t>(draw.rows * draw.cols);
-    const DrawParams params = {codes.address(), count, draw.seed, draw.stream, 0};
-    const std::array<MemoryRange, 1> ranges = {{{codes.address(), count, true}}};
-    JITGEMM_TRY(launch(context, device, codes_drawing(draw),
-                       ceil_div(ceil_div(draw.rows * draw.cols, 4), kThreads), params, ranges));
+    const std::array<MemoryRange, 1> ranges = {{{codes.address(), drawn.codes.bytes.size(), true}}};
+    const int64_t ctas = ceil_div(ceil_div(draw.rows * draw.cols, 4), kThreads);
+    if (is_fp8(draw.quantize.code_dtype)) {
+      const DrawParams params = {codes.address(), count, draw.seed, draw.stream, 0};
+      JITGEMM_TRY(launch(context, device, codes_drawing(draw), ctas, params, ranges));
+    } else {
+      const DrawValuesParams params = {
+          codes.address(), count, static_cast<uint64_t>(draw.cols), draw.seed, draw.stream, 0};
+      JITGEMM_TRY(launch(context, device, values_drawing(draw), ctas, params, ranges));
+    }
     JITGEMM_TRY(device.synchronize(nullptr));
   }
   JITGEMM_TRY(
@@ -209,16 +245,28 @@ Result<DrawnOperand> draw_operand_on(Context& context, Device& device, const Ope
   return drawn;
 }
 
+namespace {
+
+DrawOperand drawing_for(Context& context, Device& device) {
+  const bool simulated = device.info().driver_version == 0;
+  return [&context, &device, simulated](const OperandDraw& draw) -> Result<DrawnOperand> {
+    if (simulated || draw.rows * draw.cols < kWorthADevice) return draw_operand(draw);
+    return draw_operand_on(context, device, draw);
+  };
+}
+
+}  // namespace
+
 Result<BlockScaledTensors> make_tensors_for(Context& context, Device& device,
                                             const GemmProblem& problem, InputKind kind,
                                             uint64_t seed) {
-  const bool simulated = device.info().driver_version == 0;
-  return make_block_scaled_tensors(problem, kind, seed, 0,
-                                   [&](const OperandDraw& draw) -> Result<DrawnOperand> {
-                                     if (simulated || draw.rows * draw.cols < kWorthADevice)
-                                       return draw_operand(draw);
-                                     return draw_operand_on(context, device, draw);
-                                   });
+  return make_block_scaled_tensors(problem, kind, seed, 0, drawing_for(context, device));
+}
+
+Result<GroupedTensors> make_grouped_tensors_for(Context& context, Device& device,
+                                                const GemmProblem& problem, InputKind kind,
+                                                uint64_t seed) {
+  return make_grouped_tensors(problem, kind, seed, drawing_for(context, device));
 }
 
 }  // namespace jitgemm

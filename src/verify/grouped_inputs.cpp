@@ -84,17 +84,17 @@ GemmProblem one_group(const GemmProblem& problem, int64_t m) {
 }  // namespace
 
 Result<GroupedTensors> make_grouped_tensors(const GemmProblem& problem, InputKind kind,
-                                            uint64_t seed) {
+                                            uint64_t seed, const DrawOperand& draw) {
   GroupedTensors tensors;
   GemmProblem rows = one_group(problem, all_rows(problem));
   rows.n = 1;
-  JITGEMM_ASSIGN(BlockScaledTensors of_rows, make_block_scaled_tensors(rows, kind, seed));
+  JITGEMM_ASSIGN(BlockScaledTensors of_rows, make_block_scaled_tensors(rows, kind, seed, 0, draw));
   tensors.a = std::move(of_rows.a);
   tensors.a_scales = std::move(of_rows.a_scales);
   for (int64_t group = 0; group < problem.grouping.groups; ++group) {
     const uint64_t group_seed = seed + 1 + static_cast<uint64_t>(group);
     JITGEMM_ASSIGN(BlockScaledTensors of_group,
-                   make_block_scaled_tensors(one_group(problem, 1), kind, group_seed));
+                   make_block_scaled_tensors(one_group(problem, 1), kind, group_seed, 0, draw));
     tensors.b.push_back(std::move(of_group.b));
     tensors.b_scales.push_back(std::move(of_group.b_scales));
   }

@@ -25,7 +25,7 @@ struct GroupedTensors {
   std::vector<HostTensor> b_scales;
 };
 Result<GroupedTensors> make_grouped_tensors(const GemmProblem& problem, InputKind kind,
-                                            uint64_t seed);
+                                            uint64_t seed, const DrawOperand& draw = draw_operand);
 
 // In the memory order of the problem; bytes that belong to nothing are 0xff.
 Result<BlockScaledStorage> lay_out(const GemmProblem& problem, const GroupedTensors& tensors);

@@ -10,9 +10,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -36,64 +34,66 @@ constexpr std::array<std::pair<InputKind, std::string_view>, 6> kNames = {
      }
 };
 
-float draw_scale(InputKind kind, const RandomStream& random, uint64_t index) {
-  if (kind == InputKind::kSmallIntegers) {
-    return static_cast<float>(random.integer(index, 1, 4));
-  }
-  if (kind == InputKind::kWideScales) {
-    const uint32_t bits = random.bits(index);
-    const float fraction = 1.0F + static_cast<float>(bits >> 9) * 0x1p-23F;
-    const int exponent = static_cast<int>(bits % 61U) - 30;
-    return std::ldexp((bits & 0x100U) != 0 ? -fraction : fraction, exponent);
-  }
-  return random.uniform(index) * 1e-2F;
-}
-
-// The greatest power of two <= |value|, with 2^-127 standing for zero, as an exponent code.
-uint8_t exponent_code(float value) {
-  return static_cast<uint8_t>(std::bit_cast<uint32_t>(value) >> 23 & 0xffU);
-}
-
-HostTensor drawn_scales(std::string name, const GemmProblem& problem, InputKind kind, int64_t rows,
-                        uint64_t seed, uint32_t stream) {
-  HostTensor tensor =
-      make_host_tensor(std::move(name), problem.scale_dtype, {rows, problem.k_blocks()});
-  const RandomStream random(seed, stream);
-  const int64_t count = tensor.element_count();
-  for (int64_t i = 0; i < count; ++i) {
-    const float scale = draw_scale(kind, random, static_cast<uint64_t>(i));
-    if (problem.scale_dtype == DType::kF8E8M0) {
-      tensor.data<uint8_t>()[i] = exponent_code(scale);
-    } else if (problem.power_of_two_scales()) {
-      // At least the least normal power, so that a scale stays a power of two.
-      const uint32_t code = std::max<uint32_t>(exponent_code(scale), 1U);
-      tensor.data<float>()[i] = std::bit_cast<float>(code << 23);
-    } else {
-      tensor.data<float>()[i] = scale;
-    }
-  }
-  return tensor;
+OperandDraw matrix_draw(std::string name, DType dtype, Distribution distribution, int64_t rows,
+                        int64_t cols, uint64_t seed, uint32_t stream, int threads) {
+  OperandDraw draw;
+  draw.name = std::move(name);
+  draw.distribution = distribution;
+  draw.rows = rows;
+  draw.cols = cols;
+  draw.seed = seed;
+  draw.stream = stream;
+  draw.quantize.code_dtype = dtype;
+  draw.quantize.threads = threads;
+  return draw;
 }
 
 OperandDraw operand_draw(std::string name, const GemmProblem& problem, InputKind kind, DType dtype,
                          int64_t rows, int64_t group_rows, uint64_t seed, uint32_t stream,
                          int threads) {
-  OperandDraw draw;
-  draw.name = std::move(name);
-  draw.distribution = kind == InputKind::kSeed || kind == InputKind::kAmax ? Distribution::kNormal
-                      : kind == InputKind::kSmallIntegers                  ? Distribution::kIntegers
-                                                                           : Distribution::kUniform;
-  draw.rows = rows;
-  draw.cols = problem.k;
-  draw.seed = seed;
-  draw.stream = stream;
-  draw.quantize.code_dtype = dtype;
+  const Distribution distribution = kind == InputKind::kSeed || kind == InputKind::kAmax
+                                        ? Distribution::kNormal
+                                    : kind == InputKind::kSmallIntegers ? Distribution::kIntegers
+                                                                        : Distribution::kUniform;
+  OperandDraw draw =
+      matrix_draw(std::move(name), dtype, distribution, rows, problem.k, seed, stream, threads);
   draw.quantize.scale_dtype = problem.scale_dtype;
   draw.quantize.group_rows = group_rows;
   draw.quantize.group_cols = problem.group_k;
   draw.quantize.scale_rule = problem.power_of_two_scales() ? ScaleRule::kPow2 : ScaleRule::kAmax;
-  draw.quantize.threads = threads;
   return draw;
+}
+
+OperandDraw scale_draw(std::string name, const GemmProblem& problem, InputKind kind, int64_t rows,
+                       uint64_t seed, uint32_t stream, int threads) {
+  const Distribution distribution = kind == InputKind::kSmallIntegers ? Distribution::kIntegerScales
+                                    : kind == InputKind::kWideScales  ? Distribution::kWideScales
+                                                                      : Distribution::kSmallScales;
+  OperandDraw draw = matrix_draw(std::move(name), problem.scale_dtype, distribution, rows,
+                                 problem.k_blocks(), seed, stream, threads);
+  draw.quantize.scale_rule = problem.power_of_two_scales() ? ScaleRule::kPow2 : ScaleRule::kAmax;
+  return draw;
+}
+
+// An A that is to be quantised.
+OperandDraw source_draw(const GemmProblem& p, InputKind kind, uint64_t seed, int threads) {
+  const Distribution distribution = kind == InputKind::kSmallIntegers
+                                        ? Distribution::kMarkedIntegers
+                                    : kind == InputKind::kUniformCodes ? Distribution::kUniform
+                                    : kind == InputKind::kWideScales   ? Distribution::kScaledNormal
+                                                                       : Distribution::kNormal;
+  OperandDraw draw = matrix_draw("a", p.a_dtype, distribution, p.m, p.k, seed, kStreamOfA, threads);
+  draw.quantize.group_cols = p.group_k;
+  return draw;
+}
+
+// Operands of 16 bits: small integers or normal values.
+OperandDraw wide_draw(std::string name, const GemmProblem& p, InputKind kind, DType dtype,
+                      int64_t rows, uint64_t seed, uint32_t stream, int threads) {
+  return matrix_draw(
+      std::move(name), dtype,
+      kind == InputKind::kSmallIntegers ? Distribution::kIntegers : Distribution::kNormal, rows,
+      p.k, seed, stream, threads);
 }
 
 // What an element of a scale matrix becomes; F8_E8M0 can only hold the NaN and powers of two.
@@ -106,12 +106,12 @@ void put_scale(HostTensor& scales, int64_t row, int64_t col, float value) {
   }
 }
 
-void put_special_values(BlockScaledTensors& t, bool powers_of_two) {
+// Of a in the first m rows.
+void put_special_values(BlockScaledTensors& t, int64_t m, bool powers_of_two) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr uint8_t kNanCode = 0x7f;
   constexpr uint8_t kInfCode = 0x7c;  // of e5m2
-  const int64_t m = t.a.shape[0];
   const int64_t n = t.b.shape[0];
   const int64_t k = t.a.shape[1];
   const int64_t last_block = t.a_scales.shape[1] - 1;
@@ -162,31 +162,6 @@ void put_special_values(BlockScaledTensors& t, bool powers_of_two) {
   }
 }
 
-void put_element(HostTensor& tensor, int64_t index, float value) {
-  if (tensor.dtype == DType::kF32) {
-    tensor.data<float>()[index] = value;
-  } else {
-    tensor.data<uint16_t>()[index] =
-        tensor.dtype == DType::kF16 ? round_to_fp16(value) : round_to_bf16(value);
-  }
-}
-
-// One element of an A that is to be quantised.
-float draw_source(InputKind kind, const RandomStream& random, int64_t index, int64_t block,
-                  bool starts_block) {
-  const auto i = static_cast<uint64_t>(index);
-  switch (kind) {
-    // The first element of a block makes its scale 1, so that codes are the integers themselves.
-    case InputKind::kSmallIntegers:
-      return starts_block ? 448.0F : static_cast<float>(random.integer(i, -4, 4));
-    case InputKind::kUniformCodes: return 2.0F * random.uniform(i) - 1.0F;
-    // Within what fp16 holds.
-    case InputKind::kWideScales:
-      return std::ldexp(random.normal(i), static_cast<int>(block % 24) - 12);
-    default: return random.normal(i);
-  }
-}
-
 // Rows that a quantiser may get wrong.
 void put_special_source(HostTensor& source) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -209,21 +184,6 @@ void put_special_source(HostTensor& source) {
       default: break;
     }
   }
-}
-
-HostTensor drawn_source(const GemmProblem& p, InputKind kind, uint64_t seed, int threads) {
-  HostTensor source = make_host_tensor("a", p.a_dtype, {p.m, p.k});
-  const RandomStream random(seed, kStreamOfA);
-  parallel_pieces(p.m * p.k, threads, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      const int64_t column = i % p.k;
-      put_element(source, i,
-                  draw_source(kind, random, i, i / p.k * p.k_blocks() + column / p.group_k,
-                              column % p.group_k == 0));
-    }
-  });
-  if (kind == InputKind::kSpecialValues && p.k > 0) put_special_source(source);
-  return source;
 }
 
 void copy_matrix(const HostTensor& source, int64_t row_stride, int64_t col_stride,
@@ -257,26 +217,6 @@ Status check_tensor(const HostTensor& tensor, const char* name, DType dtype, int
       fmt::format("lay_out: {}: expected {} [{}, {}], found {} of rank {}, {} elements", name,
                   dtype_info(dtype).name, rows, cols, dtype_info(tensor.dtype).name,
                   tensor.shape.size(), tensor.element_count()));
-}
-
-// Operands of 16 bits: small integers or normal values; scales are ones, for the reference alone.
-Result<HostTensor> wide_operand(std::string name, DType dtype, int64_t rows, int64_t cols,
-                                InputKind kind, uint64_t seed, uint32_t stream, int threads) {
-  if (kind != InputKind::kSmallIntegers) {
-    return make_normal_tensor(std::move(name), dtype, {rows, cols}, seed, stream, threads);
-  }
-  // Of 0 to 4, as fp16 and as bf16.
-  constexpr std::array<uint16_t, 5> kHalf = {0, 0x3c00, 0x4000, 0x4200, 0x4400};
-  constexpr std::array<uint16_t, 5> kBrain = {0, 0x3f80, 0x4000, 0x4040, 0x4080};
-  HostTensor tensor = make_host_tensor(std::move(name), dtype, {rows, cols});
-  const RandomStream random(seed, stream);
-  for (int64_t i = 0; i < rows * cols; ++i) {
-    const int32_t value = random.integer(static_cast<uint64_t>(i), -4, 4);
-    const auto size = static_cast<size_t>(std::abs(value));
-    const uint16_t code = dtype == DType::kF16 ? kHalf[size] : kBrain[size];
-    tensor.data<uint16_t>()[i] = static_cast<uint16_t>(code | (value < 0 ? 0x8000U : 0U));
-  }
-  return tensor;
 }
 
 HostTensor ones(std::string name, int64_t rows, int64_t cols) {
@@ -373,44 +313,60 @@ std::array<OperandDraw, 2> operand_draws(const GemmProblem& problem, InputKind k
   return draws;
 }
 
+std::vector<OperandDraw> input_draws(const GemmProblem& problem, InputKind kind, uint64_t seed,
+                                     int threads) {
+  const GemmProblem& p = problem;
+  if (!p.scaled()) {
+    return {wide_draw("a", p, kind, p.a_dtype, p.m, seed, kStreamOfA, threads),
+            wide_draw("b", p, kind, p.b_dtype, p.n, seed, kStreamB, threads)};
+  }
+  if (p.quantizes_a()) {
+    GemmProblem codes = p;
+    codes.a_dtype = p.a_code_dtype;
+    std::vector<OperandDraw> draws = input_draws(codes, kind, seed, threads);
+    draws[0] = source_draw(p, kind, seed, threads);
+    std::erase_if(draws, [](const OperandDraw& draw) { return draw.name == "a_scales"; });
+    return draws;
+  }
+  auto [a, b] = operand_draws(p, kind, seed, threads);
+  const bool scales_come_along = a.quantized();
+  std::vector<OperandDraw> draws = {std::move(a), std::move(b)};
+  if (!scales_come_along) {
+    draws.push_back(scale_draw("a_scales", p, kind, p.m, seed, kStreamAScales, threads));
+    draws.push_back(scale_draw("b_scales", p, kind, p.n_blocks(), seed, kStreamBScales, threads));
+  }
+  return draws;
+}
+
 Result<BlockScaledTensors> make_block_scaled_tensors(const GemmProblem& problem, InputKind kind,
                                                      uint64_t seed, int threads,
                                                      const DrawOperand& draw) {
-  if (problem.quantizes_a()) {
-    GemmProblem codes = problem;
-    codes.a_dtype = problem.a_code_dtype;
-    codes.m = 0;
-    JITGEMM_ASSIGN(BlockScaledTensors t,
-                   make_block_scaled_tensors(codes, kind, seed, threads, draw));
-    t.a_source = drawn_source(problem, kind, seed, threads);
-    JITGEMM_TRY(quantize_source(problem, t, threads));
-    return t;
-  }
   BlockScaledTensors t;
   t.group_n = problem.group_n;
   t.group_k = problem.group_k;
+  for (const OperandDraw& one : input_draws(problem, kind, seed, threads)) {
+    JITGEMM_ASSIGN(DrawnOperand drawn, draw(one));
+    const bool of_a = one.name == "a" || one.name == "a_scales";
+    const bool is_scales = one.name == "a_scales" || one.name == "b_scales";
+    HostTensor& codes = is_scales ? (of_a ? t.a_scales : t.b_scales) : (of_a ? t.a : t.b);
+    codes = std::move(drawn.codes);
+    if (one.quantized()) (of_a ? t.a_scales : t.b_scales) = std::move(drawn.scales);
+  }
   if (!problem.scaled()) {
-    JITGEMM_ASSIGN(t.a, wide_operand("a", problem.a_dtype, problem.m, problem.k, kind, seed,
-                                     kStreamOfA, threads));
-    JITGEMM_ASSIGN(t.b, wide_operand("b", problem.b_dtype, problem.n, problem.k, kind, seed,
-                                     kStreamB, threads));
+    // For the reference alone.
     t.a_scales = ones("a_scales", problem.m, problem.k_blocks());
     t.b_scales = ones("b_scales", problem.n_blocks(), problem.k_blocks());
     return t;
   }
-  const auto [of_a, of_b] = operand_draws(problem, kind, seed, threads);
-  JITGEMM_ASSIGN(DrawnOperand a, draw(of_a));
-  JITGEMM_ASSIGN(DrawnOperand b, draw(of_b));
-  t.a = std::move(a.codes);
-  t.b = std::move(b.codes);
-  if (of_a.distribution == Distribution::kNormal) {
-    t.a_scales = std::move(a.scales);
-    t.b_scales = std::move(b.scales);
-    return t;
+  const bool special = kind == InputKind::kSpecialValues;
+  if (problem.quantizes_a()) {
+    t.a_source = std::move(t.a);
+    if (special && problem.k > 0) put_special_source(t.a_source);
+    JITGEMM_TRY(quantize_source(problem, t, threads));
   }
-  t.a_scales = drawn_scales("a_scales", problem, kind, problem.m, seed, kStreamAScales);
-  t.b_scales = drawn_scales("b_scales", problem, kind, problem.n_blocks(), seed, kStreamBScales);
-  if (kind == InputKind::kSpecialValues) put_special_values(t, problem.power_of_two_scales());
+  if (special) {
+    put_special_values(t, problem.quantizes_a() ? 0 : problem.m, problem.power_of_two_scales());
+  }
   return t;
 }
 

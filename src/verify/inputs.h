@@ -54,11 +54,16 @@ struct BlockScaledTensors {
 };
 
 // Shapes, dtypes and groups come from the problem; with power-of-two scales (declared, or F8_E8M0)
-// each scale is a power of two. Layouts and leading dimensions are not looked at. `draw` draws the
-// FP8 operands, with the bits of draw_operand, which is asked unless another is given.
+// each scale is a power of two. Layouts and leading dimensions are not looked at. `draw` draws what
+// input_draws names, with the bits of draw_operand, which is asked unless another is given.
 Result<BlockScaledTensors> make_block_scaled_tensors(const GemmProblem& problem, InputKind kind,
                                                      uint64_t seed, int threads = 0,
                                                      const DrawOperand& draw = draw_operand);
+
+// What is drawn for a problem: "a", "b", and "a_scales" and "b_scales" where they are not those of
+// quantised normal values.
+std::vector<OperandDraw> input_draws(const GemmProblem& problem, InputKind kind, uint64_t seed,
+                                     int threads = 0);
 
 // How a and b are drawn for a problem whose operands are FP8.
 std::array<OperandDraw, 2> operand_draws(const GemmProblem& problem, InputKind kind, uint64_t seed,

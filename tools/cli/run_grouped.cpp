@@ -2,6 +2,7 @@
 // jitgemm run group_gemm_fp8_nt_groupwise: drawn groups of rows, one launch, every group verified.
 #include "json.h"
 #include "run.h"
+#include "selftest/device_inputs.h"
 #include "selftest/grouped_case.h"
 
 #include <fmt/format.h>
@@ -84,7 +85,8 @@ Status run_grouped(Context& context, Device& device, GemmProblem problem,
   }
   const GroupedRows placed = place_groups(problem, counts, std::max(grouping.row_alignment, 1));
   problem.m = placed.m;
-  JITGEMM_ASSIGN(const GroupedTensors tensors, make_grouped_tensors(problem, *kind, flags.seed));
+  JITGEMM_ASSIGN(const GroupedTensors tensors,
+                 make_grouped_tensors_for(context, device, problem, *kind, flags.seed));
   GroupedCaseOptions options;
   options.verify = !flags.no_verify;
   options.exact = *kind == InputKind::kSmallIntegers;

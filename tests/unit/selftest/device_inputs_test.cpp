@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <vector>
 
 namespace jitgemm {
 namespace {
@@ -87,6 +88,74 @@ TEST_P(DeviceInputs, OperandsOfEveryKindAreThoseOfTheCpu) {
     EXPECT_EQ(drawn->b.bytes, twin.b.bytes);
     EXPECT_EQ(drawn->a_scales.bytes, twin.a_scales.bytes);
     EXPECT_EQ(drawn->b_scales.bytes, twin.b_scales.bytes);
+  }
+}
+
+// Sources of each type for the quantiser, operands of 16 bits, and grouped ones.
+TEST_P(DeviceInputs, WideOperandsAndSourcesAreThoseOfTheCpu) {
+  struct Case {
+    InputKind kind;
+    DType a;
+    DType b;
+    ScaleValues values;
+  };
+  constexpr DType kHalf = DType::kF16;
+  constexpr DType kBrain = DType::kBF16;
+  constexpr DType kCodes = DType::kF8E4M3;
+  constexpr ScaleValues kAny = ScaleValues::kAnyFloat;
+  constexpr ScaleValues kPowers = ScaleValues::kPowerOfTwo;
+  const std::vector<Case> cases = {
+      {InputKind::kSeed,          DType::kF32, kCodes, kAny   },
+      {InputKind::kUniformCodes,  kHalf,       kCodes, kAny   },
+      {InputKind::kWideScales,    kHalf,       kCodes, kAny   },
+      {InputKind::kWideScales,    kBrain,      kCodes, kPowers},
+      {InputKind::kSmallIntegers, kBrain,      kCodes, kAny   },
+      {InputKind::kSpecialValues, kHalf,       kCodes, kAny   },
+      {InputKind::kSeed,          kHalf,       kHalf,  kAny   },
+      {InputKind::kSmallIntegers, kBrain,      kBrain, kAny   },
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(input_kind_name(c.kind));
+    SCOPED_TRACE(dtype_info(c.a).name);
+    GemmProblem problem;
+    problem.arch = GetParam();
+    problem.m = 9;
+    problem.n = 130;
+    problem.k = 301;
+    problem.a_dtype = c.a;
+    problem.b_dtype = c.b;
+    problem.scale_values = c.values;
+    const auto drawn = make_block_scaled_tensors(
+        problem, c.kind, 5, 1,
+        [&](const OperandDraw& draw) { return draw_operand_on(*context_, *device_, draw); });
+    ASSERT_TRUE(drawn) << drawn.error().to_string();
+    const BlockScaledTensors twin = make_block_scaled_tensors(problem, c.kind, 5).value();
+    EXPECT_EQ(drawn->a_source.bytes, twin.a_source.bytes);
+    EXPECT_EQ(drawn->a.bytes, twin.a.bytes);
+    EXPECT_EQ(drawn->b.bytes, twin.b.bytes);
+    EXPECT_EQ(drawn->b_scales.bytes, twin.b_scales.bytes);
+  }
+}
+
+TEST_P(DeviceInputs, GroupsAreThoseOfTheCpu) {
+  GemmProblem problem;
+  problem.arch = GetParam();
+  problem.m = 7;
+  problem.n = 40;
+  problem.k = 160;
+  problem.grouping.layout = GroupLayout::kMasked;
+  problem.grouping.groups = 3;
+  const auto drawn = make_grouped_tensors(
+      problem, InputKind::kUniformCodes, 5,
+      [&](const OperandDraw& draw) { return draw_operand_on(*context_, *device_, draw); });
+  ASSERT_TRUE(drawn) << drawn.error().to_string();
+  const GroupedTensors twin = make_grouped_tensors(problem, InputKind::kUniformCodes, 5).value();
+  EXPECT_EQ(drawn->a.bytes, twin.a.bytes);
+  EXPECT_EQ(drawn->a_scales.bytes, twin.a_scales.bytes);
+  ASSERT_EQ(drawn->b.size(), 3u);
+  for (size_t group = 0; group < 3; ++group) {
+    EXPECT_EQ(drawn->b[group].bytes, twin.b[group].bytes);
+    EXPECT_EQ(drawn->b_scales[group].bytes, twin.b_scales[group].bytes);
   }
 }
 
