@@ -29,7 +29,7 @@ struct Epilogue {
   // Whether the tile may be stored beside other products: one that ends early has no last products
   // of every wave, and takes the way around TMA.
   static __device__ __forceinline__ bool can_wait(const TileOrigin& tile) {
-    return !Config::kFewRegisters && (whole(tile) || (!Config::kTmaStore && Config::kWaves == 1));
+    return !Config::kStoresAtOnce && (whole(tile) || (!Config::kTmaStore && Config::kWaves == 1));
   }
 
   __device__ __forceinline__ void store_now(const TileOrigin& tile, int wave,
@@ -181,7 +181,7 @@ __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& 
     if (!pending) {
 #pragma unroll
       for (int wave = 0; wave < Config::kWaves; ++wave) {
-        if constexpr (Config::kFewRegisters) {
+        if constexpr (Config::kStoresAtOnce) {
           epilogue.store_now(tile, wave, acc[wave]);
         } else {
           epilogue.store<false>(tile, wave, acc[wave]);

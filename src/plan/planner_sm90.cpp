@@ -23,9 +23,10 @@ constexpr int kMostNames = 256;  // GroupWalk::kPage
 constexpr int kSumRegisters = 192;       // of 232, or 255 where one math warpgroup works alone
 constexpr int kSumRegistersThree = 128;  // of 152, with three math warpgroups
 constexpr int kSumRegistersParts = 160;  // where a stage holds several scale blocks
-// Of groups, where a warp copies scales, and where others copy codes besides for swapped operands.
-constexpr int kSumRegistersGroupedCopies = 160;
-constexpr int kSumRegistersGroupedSwap = 128;
+// Of groups, with swapped operands or where a warp copies scales; and with both, where others copy
+// codes.
+constexpr int kSumRegistersGrouped = 160;
+constexpr int kSumRegistersGroupedCopies = 96;
 constexpr int64_t kMaxSwapM = 256;              // beyond, swapping only costs
 constexpr int kStoreBufferBytes = 3 * 16 * 64;  // of a math warp, for TMA stores
 constexpr int kWorkRingBytes = 4 * 32;          // WorkRing::kBytes of device/group_walk.cuh
@@ -275,10 +276,11 @@ bool finish(Choice& c, const Inputs& in) {
   const int limit = arch_info(p.arch).shared_bytes_per_cta;
   int registers = p.group_k % kTileK == 0 ? kSumRegisters : kSumRegistersParts;
   if (c.warpgroups() == 3) registers = std::min(registers, kSumRegistersThree);
-  if (p.grouping.grouped() && p.scaled() && scale_feed(in) != Feed::kTma) {
+  if (p.grouping.grouped() && p.scaled()) {
+    const bool copies = scale_feed(in) != Feed::kTma;
     const bool codes = in.feed_a != Feed::kTma || in.feed_b != Feed::kTma;
-    registers = std::min(registers,
-                         c.swap && codes ? kSumRegistersGroupedSwap : kSumRegistersGroupedCopies);
+    if (c.swap || copies) registers = std::min(registers, kSumRegistersGrouped);
+    if (c.swap && codes) registers = std::min(registers, kSumRegistersGroupedCopies);
   }
   if ((c.waves() + 1) * c.group_columns() / 2 > registers) return false;
   if (c.group_columns() % (c.swap ? 8 : 16) != 0) return false;

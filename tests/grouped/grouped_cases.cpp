@@ -349,6 +349,13 @@ void add_wide_tiles(std::vector<GroupedCase>& cases) {
     c.group_n = 1;
     c.a_major = ScaleMajor::kPacked, c.b_major = ScaleMajor::kPacked, c.k = 384;
   });
+  // Tiles of one stage, more than the ring of work has places for.
+  for (const int64_t k : {100, 128}) {
+    add("wide_tiles_of_one_stage_k_" + std::to_string(k), [](GroupedCase& c) {
+      c.counts = {128, 37, 0, 128, 90, 256}, c.n = 264, c.out = DType::kBF16;
+    });
+    cases.back().k = k;
+  }
   add("narrow_for_many_rows", [](GroupedCase& c) { c.counts = {100, 3, 0, 90}; });
   cases.back().sides = GroupedCase::Sides::kSwapped;
 }

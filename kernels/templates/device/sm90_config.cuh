@@ -89,11 +89,6 @@ struct Config {
 
     // Groups, and warps that copy scales: these need more registers, and math warps have fewer.
     kGroupedCopies = Spec::kGroupLayout != kNotGrouped && kScaled && Spec::kScaleFeed != kFeedTma,
-    // Beside so many sums a grouped product has no registers for a tile that waits to be stored,
-    // unless TMA stores it.
-    kFewRegisters = Spec::kGroupLayout != kNotGrouped && (kWaves + 1) * kRegisters > 144 &&
-                    (kGroupedCopies || Spec::kStore != 1),
-
     // Scales of the tile in shared memory: one an entry, for each group of rows or columns that the
     // tile can lie in.
     kRowScales = kScaled ? groups_spanned(kRows, kRowGroup) : 0,
@@ -152,6 +147,12 @@ struct Config {
     // Grouped products need warp 2 to find the tiles.
     kCopyFeed = kRowFeed != kFeedTma || kColumnFeed != kFeedTma,
     kCopyThreads = kGrouped ? 64 : 96,
+    // Grouped products whose tiles do not wait to be stored: beside so many sums there are no
+    // registers for it, unless TMA stores; and warps that copy codes speak for a stage when they
+    // have asked for three more, for which they may need a tile that finds no place while one
+    // waits.
+    kStoresAtOnce = kGrouped && (kCopyFeed || ((kWaves + 1) * kRegisters > 144 &&
+                                               (kGroupedCopies || !kTmaStore))),
     kScheduleRole = 2,
     kWorkReaders = kMathWarps + (kCopyFeed ? kCopyThreads / 32 : 1),  // and who copies scales
     kFullArrivals = (kTmaBytes > 0 ? 1 : 0) + (kCopyFeed ? kCopyThreads : 0),  // and scales
