@@ -288,13 +288,15 @@ bool finish(Choice& c, const Inputs& in) {
   const int box_columns = 64 / dtype_info(p.out_dtype).bytes;
   c.tma_store = !c.swap && c.split == 1 && store_for(p) == Store::kTma &&
                 c.group_columns() % box_columns == 0;
-  c.stages = kMaxStages;
+  // No more than tiles alone leave room for: what scales need is a walk over k for each count.
+  c.stages = std::min(kMaxStages, limit / ((c.rows + c.columns) * kTileK));
   while (c.stages > 1 && shared_bytes(c, in) > limit) --c.stages;
   if (input.overrides.stages) {
     if (*input.overrides.stages > c.stages) return false;
     c.stages = *input.overrides.stages;
+    if (shared_bytes(c, in) > limit) return false;
   }
-  if (c.stages < 2 || shared_bytes(c, in) > limit || !partials_fit(c)) return false;
+  if (c.stages < 2 || !partials_fit(c)) return false;
   c.time = estimate(c, in);
   return true;
 }
