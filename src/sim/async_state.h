@@ -82,6 +82,14 @@ struct AsyncWarpState {
     uint32_t lane = 0;
   };
   std::vector<BulkStore> bulk_stores;
+  // Sources of bulk stores: read until the lane that issued the store has waited for it.
+  struct BulkSource {
+    AsyncId read = 0, store = 0;
+    uint32_t cta_rank = 0, offset = 0, bytes = 0;
+    uint32_t lane = 0;
+    uint32_t op = 0;
+  };
+  std::vector<BulkSource> bulk_sources;
 };
 
 struct AsyncCtaState {

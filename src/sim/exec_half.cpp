@@ -4,6 +4,7 @@
 #include "sim/exec.h"
 #include "sim/float_math.h"
 #include "sim/lanes.h"
+#include "sim/models_number_formats.h"
 
 #include <cmath>
 
@@ -96,6 +97,8 @@ struct Fma {
   template <bool kBf16>
   static uint16_t apply(const ptx::Modifiers& m, uint16_t a, uint16_t b, uint16_t c) {
     using H = Half<kBf16>;
+    // A factor out of bounds makes the result +0, whatever c is (9.7.4.4; c itself is not asked).
+    if (m.has(Flag::kOob) && ((a & 0x7fff) == kOobNan16 || (b & 0x7fff) == kOobNan16)) return 0;
     return finish(H::narrow(product_sum_to_odd(H::widen(a), H::widen(b), H::widen(c))), kBf16, m);
   }
 };

@@ -511,8 +511,8 @@ Step mov_128(Warp& w, const Op& op, LaneMask active) {
   w.set_undefined(op.slot(0), w.undefined(op.slot(1)), active);
   return Step::kNext;
 }
-// Packs a vector into one register: d, {a...}. Registers may be packed half undefined: any part
-// counts.
+// Packs a vector into one register: d, {a...}. LLVM packs registers of which a part is undefined,
+// and takes the other part out again; for everybody else any part counts.
 Step mov_pack(Warp& w, const Op& op, LaneMask active) {
   const auto& lists = w.cta.cluster.grid.kernel->lists;
   const Operand& d = op.slot(0);
@@ -530,7 +530,14 @@ Step mov_pack(Warp& w, const Op& op, LaneMask active) {
     }
     std::memcpy(w.banks[0] + d.offset + i * stride, value, stride);
   });
+  Warp::PartlyUndefined partly;
+  for (uint32_t e = 0; undefined != 0 && e < list.count; ++e)
+    partly.parts.push_back(w.undefined(lists[list.offset + e]) & active);
   w.set_undefined(d, undefined, active);
+  if (undefined != 0 && active == w.live) {
+    partly.whole = w.undefined(d);
+    w.partly_undefined[d.state] = std::move(partly);
+  }
   return Step::kNext;
 }
 Step mov_unpack(Warp& w, const Op& op, LaneMask active) {
@@ -551,8 +558,13 @@ Step mov_unpack(Warp& w, const Op& op, LaneMask active) {
       w.set_value(o, i, v);
     }
   });
+  const auto partly = undefined == 0 ? w.partly_undefined.end() : w.partly_undefined.find(a.state);
+  const bool by_part = partly != w.partly_undefined.end() && partly->second.whole == undefined &&
+                       partly->second.parts.size() == list.count;
+  // A copy: a part may be the register itself.
+  const std::vector<LaneMask> parts = by_part ? partly->second.parts : std::vector<LaneMask>{};
   for (uint32_t e = 0; e < list.count; ++e)
-    w.set_undefined(lists[list.offset + e], undefined, active);
+    w.set_undefined(lists[list.offset + e], by_part ? parts[e] : undefined, active);
   return Step::kNext;
 }
 // %clock and its like count the warp's executed instructions; see README.md.

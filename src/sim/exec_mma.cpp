@@ -192,10 +192,11 @@ Step read_places(Warp& w, const Op& op, LaneMask active, int bits, std::vector<u
       const uint64_t word = w.value(op.slot(4), row % 8 * 4 + in_quad);
       metadata.push_back(static_cast<uint8_t>(word >> shift & 15));
     }
-    const std::vector<uint32_t> places = sparse_places(bits == 32  ? Sparsity::kOneOfTwo
-                                                       : bits == 4 ? Sparsity::kTwoPairsOfFour
-                                                                   : Sparsity::kTwoOfFour,
-                                                       metadata);
+    const std::vector<uint32_t> places =
+        sparse_places(bits == 32  ? Sparsity::kOneOfTwo
+                      : bits == 4 ? Sparsity::kTwoPairsOfFour
+                                  : Sparsity::kTwoOfFour,
+                      metadata, !w.cta.cluster.grid.options.strict);
     if (places.empty()) {
       return w.fault(op, -1, FaultKind::kIllegalOperand,
                      fmt::format("the sparsity metadata of row {} have an illegal index", row));
@@ -271,9 +272,15 @@ Step exec_mma(Warp& w, const Op& op, LaneMask active) {
     const auto k = static_cast<size_t>(p.k);
     const std::vector<uint32_t> stored(a.begin(), a.begin() + p.m * a_columns);
     for (size_t row = 0; row < static_cast<size_t>(p.m); ++row) {
-      expand_sparse_row(std::span(stored).subspan(row * k / 2, k / 2),
-                        std::span(places).subspan(row * k / 2, k / 2),
-                        std::span(a).subspan(row * k, k));
+      const bool placed = expand_sparse_row(std::span(stored).subspan(row * k / 2, k / 2),
+                                            std::span(places).subspan(row * k / 2, k / 2),
+                                            std::span(a).subspan(row * k, k));
+      if (!placed) {
+        return w.fault(op, -1, FaultKind::kIllegalOperand,
+                       fmt::format("equal indices in the sparsity metadata of row {}, and a second "
+                                   "element that is not zero",
+                                   row));
+      }
     }
   }
   p.a = a;

@@ -10,6 +10,7 @@
 #include "sim/models_zero_columns.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -256,16 +257,18 @@ void expand_rows(Cluster& cluster, const MmaOperation& o, Reader& reader, Cta& c
       }
       metadata.push_back(static_cast<uint8_t>(first));
     }
-    std::vector<uint32_t> places = sparse_places(sparsity, metadata);
+    const std::vector<uint32_t> places =
+        sparse_places(sparsity, metadata, !cluster.grid.options.strict);
+    const bool placed =
+        !places.empty() && expand_sparse_row(std::span(stored).subspan(row * k / 2, k / 2), places,
+                                             std::span(codes).subspan(row * k, k));
     if (reader.take_missing()) {
       missing_rows[row] = true;
-    } else if (places.empty()) {
+    } else if (!placed && !missing_rows[row]) {
       cluster.raise(o.origin, FaultKind::kIllegalOperand,
-                    fmt::format("the sparsity metadata of row {} have an illegal index", row));
+                    fmt::format("the sparsity metadata of row {} have an illegal index: {}", row,
+                                fmt::join(metadata, " ")));
     }
-    if (places.empty()) continue;
-    expand_sparse_row(std::span(stored).subspan(row * k / 2, k / 2), places,
-                      std::span(codes).subspan(row * k, k));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "sim/async_state.h"
 #include "sim/exec.h"
 #include "sim/machine_state.h"
+#include "sim/race_check.h"
 
 #include <fmt/format.h>
 
@@ -186,6 +187,28 @@ Step exec_commit(Warp& w, const Op&, LaneMask active) {
   return Step::kNext;
 }
 
+// The lanes have waited for reads of these operations. From here on the reads are theirs: who
+// writes the source has to have met them.
+Step sources_were_read(Warp& w, LaneMask lanes, const std::vector<AsyncId>& waited) {
+  const auto is_waited = [&](AsyncId id) {
+    return std::binary_search(waited.begin(), waited.end(), id);
+  };
+  std::vector<AsyncWarpState::BulkSource> read;
+  std::erase_if(w.async_state->bulk_sources, [&](const AsyncWarpState::BulkSource& source) {
+    if ((lanes >> source.lane & 1) == 0 || !(is_waited(source.read) || is_waited(source.store)))
+      return false;
+    read.push_back(source);
+    return true;
+  });
+  for (const AsyncWarpState::BulkSource& source : read) {
+    const Op& store = w.cta.cluster.grid.kernel->ops[source.op];
+    if (check_race(w, store, source.lane, *w.cta.cluster.ctas[source.cta_rank], source.offset,
+                   source.bytes, false) == Step::kFault)
+      return Step::kFault;
+  }
+  return Step::kNext;
+}
+
 Step exec_wait_group(Warp& w, const Op& op, LaneMask active) {
   AsyncGroups& groups = op.modifiers().has(ptx::Flag::kRead) ? w.bulk_read_groups : w.bulk_groups;
   const auto keep =
@@ -206,6 +229,7 @@ Step exec_wait_group(Warp& w, const Op& op, LaneMask active) {
     });
   }
   for (const AsyncId id : waited) cluster.engine.complete(cluster, id);
+  if (sources_were_read(w, active, waited) == Step::kFault) return Step::kFault;
   w.bulk_groups.forget_complete(cluster.engine);
   w.bulk_read_groups.forget_complete(cluster.engine);
   return Step::kNext;
@@ -400,6 +424,10 @@ void submit_store(Warp& w, const Op& op, uint32_t lane, GlobalRaces::DeedId copy
   const AsyncId store_id = cluster.engine.submit(std::move(store));
   w.bulk_read_groups.add(read_id, LaneMask{1} << lane);
   w.bulk_groups.add(store_id, LaneMask{1} << lane);
+  auto& sources = w.async_state->bulk_sources;
+  if (sources.size() == kMaxUnwaitedStores)
+    sources.erase(sources.begin(), sources.begin() + kMaxUnwaitedStores / 2);
+  sources.push_back({read_id, store_id, cta.rank, offset, bytes, lane, op.index});
   if (copy_id == 0) return;
   auto& unwaited = w.async_state->bulk_stores;
   if (unwaited.size() == kMaxUnwaitedStores) {

@@ -5,12 +5,14 @@
 #include "sim/access.h"
 #include "sim/async_reduce.h"
 #include "sim/exec_tma.h"
+#include "sim/models_number_formats.h"
 #include "sim/models_tensor_copy.h"
 #include "sim/models_tensor_map.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace jitgemm::sim {
@@ -156,10 +158,8 @@ std::vector<std::byte> load_row(const TensorMap& map, const BoxRow& row) {
   const TensorUnit unit = unit_of(map.element);
   std::vector<std::byte> packed(row.bytes, std::byte{0});
   if (map.nan_fill) {
-    // All ones without the sign; little-endian, so the sign is in the last byte.
-    for (uint32_t i = 0; i < row.bytes; ++i) {
-      packed[i] = (i + 1) % unit.global_bytes == 0 ? std::byte{0x7f} : std::byte{0xff};
-    }
+    for (uint32_t i = 0; i + 1 < row.bytes; i += 2)
+      std::memcpy(packed.data() + i, &kOobNan16, sizeof kOobNan16);
   }
   if (row.valid_begin < row.valid_end) {
     std::memcpy(packed.data() + row.valid_begin,
@@ -258,6 +258,9 @@ bool reduce_type(TensorElement element, ReduceType& type) {
 // Slots: map, coordinates, source.
 Step exec_store(Warp& w, const Op& op, LaneMask active) {
   const bool reduces = op.instruction->opcode == ptx::Opcode::kCpReduceAsyncBulkTensor;
+  // Source and place of the copies that this instruction has begun. Lanes that begin one and the
+  // same, as CUTLASS's do, do not race without strict rules.
+  std::vector<std::array<uint64_t, 3>> begun;
   return for_each_lane(active, [&](uint32_t lane) {
     TensorMap map;
     std::vector<BoxRow> rows;
@@ -288,7 +291,12 @@ Step exec_store(Warp& w, const Op& op, LaneMask active) {
                            missing ? nullptr : &missing) == Step::kFault) {
       return Step::kFault;
     }
-    const GlobalRaces::DeedId deed = begin_copy(w, op);
+    const std::array<uint64_t, 3> which = {source.offset, rows.front().address,
+                                           rows.back().address};
+    const bool again = !reduces && !w.cta.cluster.grid.options.strict &&
+                       std::find(begun.begin(), begun.end(), which) != begun.end();
+    begun.push_back(which);
+    const GlobalRaces::DeedId deed = again ? 0 : begin_copy(w, op);
     for (const BoxRow& row : rows) {
       if (row.valid_begin == row.valid_end) continue;
       const uint64_t at = row.address + row.valid_begin;

@@ -44,6 +44,7 @@ struct Pending {
   std::vector<uint32_t> places;   // of sparse A: by row, of the elements stored
   std::vector<uint32_t> a_chunks, b_chunks;
   std::vector<bool> missing_rows, missing_columns;  // never written; empty: none
+  Origin origin;
 };
 
 std::vector<Operand> elements(const Warp& w, const Operand& list) {
@@ -137,9 +138,16 @@ void complete(Pending& p) {
     std::vector<uint32_t> stored(kRowsPerWarp * k);
     stored.swap(a_codes);
     for (size_t row = 0; row < kRowsPerWarp; ++row) {
-      expand_sparse_row(std::span(stored).subspan(row * k / 2, k / 2),
-                        std::span(p.places).subspan(row * k / 2, k / 2),
-                        std::span(a_codes).subspan(row * k, k));
+      const bool placed = expand_sparse_row(std::span(stored).subspan(row * k / 2, k / 2),
+                                            std::span(p.places).subspan(row * k / 2, k / 2),
+                                            std::span(a_codes).subspan(row * k, k));
+      if (!placed) {
+        w.cta.cluster.raise(
+            p.origin, FaultKind::kIllegalOperand,
+            fmt::format("equal indices in the sparsity metadata of row {} of warp {}, and a second "
+                        "element that is not zero",
+                        row, w.index));
+      }
     }
   }
   gather_codes(p.b, w.cta.shared.bytes, b_codes);
@@ -244,7 +252,8 @@ Step read_metadata(Warp& w, const Op& op, LaneMask active, Pending& p) {
       const uint64_t word = w.value(op.slot(3), row % 8 * 4 + in_quad);
       metadata.push_back(static_cast<uint8_t>(word >> shift & 15));
     }
-    const std::vector<uint32_t> places = sparse_places(sparsity, metadata);
+    const std::vector<uint32_t> places =
+        sparse_places(sparsity, metadata, !w.cta.cluster.grid.options.strict);
     if (places.empty()) {
       return w.fault(op, -1, FaultKind::kIllegalOperand,
                      fmt::format("the sparsity metadata of row {} have an illegal index", row));
@@ -339,7 +348,7 @@ Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
   AsyncWarpState& state = *w.async_state;
   AsyncOperation operation;
   operation.name = "wgmma.mma_async";
-  operation.origin = w.origin(op);
+  operation.origin = p.origin = w.origin(op);
   operation.cta_rank = w.cta.rank;
   if (state.last_wgmma != 0) operation.after = {state.last_wgmma};
   operation.complete = [pending](Cluster&) { complete(*pending); };

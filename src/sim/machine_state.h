@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -154,6 +155,14 @@ class Warp {
   uint64_t address(const Operand& operand, uint32_t lane) const {
     return value(operand, lane) + static_cast<uint64_t>(operand.displacement);
   }
+
+  // A register that was packed from parts of which some were never written: lanes by part. Good as
+  // long as the register's own mask is what it was then.
+  struct PartlyUndefined {
+    LaneMask whole = 0;
+    std::vector<LaneMask> parts;
+  };
+  std::map<uint32_t, PartlyUndefined> partly_undefined;  // by state
 
   RegisterState& state(const Operand& operand) { return states[operand.state]; }
   LaneMask undefined(const Operand& operand) const { return states[operand.state].undefined; }

@@ -57,5 +57,9 @@ uint16_t f16_from_f32(float value);
 
 inline constexpr uint32_t kMmaNanF32 = 0x7fffffff;
 inline constexpr uint16_t kMmaNanF16 = 0x7fff;
+// OOB-NaN (PTX ISA 5.5.3.3): what a tensor copy fills with, 16 bits after 16 bits whatever the
+// type, and what fma.oob takes for out of bounds, of either sign. The ISA gives no bits; measured
+// on an H200, for f16 and bf16 alike.
+inline constexpr uint16_t kOobNan16 = 0x7ff7;
 
 }  // namespace jitgemm::sim

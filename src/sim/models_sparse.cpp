@@ -5,7 +5,8 @@
 
 namespace jitgemm::sim {
 
-std::vector<uint32_t> sparse_places(Sparsity sparsity, std::span<const uint8_t> metadata) {
+std::vector<uint32_t> sparse_places(Sparsity sparsity, std::span<const uint8_t> metadata,
+                                    bool equal_indices) {
   std::vector<uint32_t> places;
   for (uint32_t chunk = 0; chunk < metadata.size(); ++chunk) {
     const uint32_t bits = metadata[chunk] & 15u;
@@ -15,24 +16,33 @@ std::vector<uint32_t> sparse_places(Sparsity sparsity, std::span<const uint8_t> 
       continue;
     }
     const uint32_t first = bits & 3, second = bits >> 2;
-    if (first == second) return {};
-    if (sparsity == Sparsity::kTwoPairsOfFour) {
-      for (const uint32_t pair : {first, second}) {
-        places.push_back(8 * chunk + 2 * pair);
-        places.push_back(8 * chunk + 2 * pair + 1);
+    if (first == second && !equal_indices) return {};
+    const bool pairs = sparsity == Sparsity::kTwoPairsOfFour;
+    for (const uint32_t index : {first, second}) {
+      const bool nowhere = first == second && places.size() % (pairs ? 4 : 2) != 0;
+      if (pairs) {
+        places.push_back(nowhere ? kNowhere : 8 * chunk + 2 * index);
+        places.push_back(nowhere ? kNowhere : 8 * chunk + 2 * index + 1);
+      } else {
+        places.push_back(nowhere ? kNowhere : 4 * chunk + index);
       }
-      continue;
     }
-    places.push_back(4 * chunk + first);
-    places.push_back(4 * chunk + second);
   }
   return places;
 }
 
-void expand_sparse_row(std::span<const uint32_t> stored, std::span<const uint32_t> places,
+bool expand_sparse_row(std::span<const uint32_t> stored, std::span<const uint32_t> places,
                        std::span<uint32_t> row) {
   std::fill(row.begin(), row.end(), 0u);
-  for (size_t i = 0; i < stored.size(); ++i) row[places[i]] = stored[i];
+  bool all_placed = true;
+  for (size_t i = 0; i < stored.size(); ++i) {
+    if (places[i] != kNowhere) {
+      row[places[i]] = stored[i];
+    } else {
+      all_placed = all_placed && stored[i] == 0;
+    }
+  }
+  return all_placed;
 }
 
 }  // namespace jitgemm::sim

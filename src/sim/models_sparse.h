@@ -15,12 +15,19 @@ enum class Sparsity : uint8_t {
   kTwoPairsOfFour,  // of eight 4-bit elements, two pairs of neighbours
 };
 
+// The place of an element that must be zero and goes nowhere.
+inline constexpr uint32_t kNowhere = ~0u;
+
 // The places in the row of K elements of the elements stored, by chunk; empty if the metadata of
 // some chunk means nothing. `metadata`: four bits a chunk, in the low bits of each entry.
-std::vector<uint32_t> sparse_places(Sparsity sparsity, std::span<const uint8_t> metadata);
+// `equal_indices`: two indices may be equal where the second element is zero, as compressors of
+// production leave chunks of zeros; the ISA does not list them.
+std::vector<uint32_t> sparse_places(Sparsity sparsity, std::span<const uint8_t> metadata,
+                                    bool equal_indices = false);
 
-// A row of `k` codes from those stored and their places; the rest is zero.
-void expand_sparse_row(std::span<const uint32_t> stored, std::span<const uint32_t> places,
+// A row of `k` codes from those stored and their places; the rest is zero. False if an element that
+// goes nowhere is not zero.
+bool expand_sparse_row(std::span<const uint32_t> stored, std::span<const uint32_t> places,
                        std::span<uint32_t> row);
 
 }  // namespace jitgemm::sim

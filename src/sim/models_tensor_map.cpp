@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint64_t kMagic = 0x3130'5041'4d54'474aull;  // "JGTMAP01"
 
-// The 128 bytes. Sizes fit: dimensions are at most 2^32 (stored less one), boxes at most 1024. Bit 21
-// of the second word is always 0: host code in production (CUTLASS) clears it in maps of small
+// The 128 bytes. Sizes fit: dimensions are at most 2^32 (stored less one), boxes at most 1024. Bit
+// 21 of the second word is always 0: host code in production (CUTLASS) clears it in maps of small
 // tensors after cuTensorMapEncodeTiled has made them, and may do so here.
 struct Wire {
   uint64_t magic;

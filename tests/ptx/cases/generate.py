@@ -429,6 +429,16 @@ floats("fma.rn.f16", "f16", 3, fma)
 floats("fma.rn.bf16", "bf16", 3, fma)
 pairs("fma.rn.f16x2", "f16", 3, fma)
 pairs("fma.rn.bf16x2", "bf16", 3, fma)
+# A factor of 0x7ff7, of either sign, is out of bounds and makes the result +0; as c it is a NaN.
+for kind, one in [("f16", 0x3C00), ("bf16", 0x3F80)]:
+    two, both = 0x4000, one << 16 | one
+    case(f"fma.rn.oob.{kind} k0, h0, h1, h2;\nfma.rn.oob.relu.{kind} k1, h0, h1, h3;\nfma.rn.oob.{kind}x2 o0, a0, a1, a2;",
+         [{"h0": one, "h1": one, "h2": one, "h3": one, "a0": one << 16 | 0x7FF7, "a1": both, "a2": both},
+          {"h0": 0x7FF7, "h1": one, "h2": one, "h3": one, "a0": both, "a1": 0xFFF7 << 16 | one, "a2": both},
+          {"h0": one, "h1": 0xFFF7, "h2": one, "h3": 0x7FF7, "a0": 0x7FFF7FFF, "a1": both, "a2": both},
+          {"h0": one, "h1": one, "h2": 0x7FF7, "h3": 0x7FF7, "a0": both, "a1": both, "a2": 0x7FF7 << 16 | one}],
+         [{"k0": two, "k1": two, "o0": two << 16}, {"k0": 0, "k1": 0, "o0": two}, {"k0": 0, "k1": 0, "o0": 0x7FFF7FFF},
+          {"k0": 0x7FFF, "k1": 0x7FFF, "o0": 0x7FFF << 16 | two}])
 floats("fma.rn.relu.f16", "f16", 3, lambda a, b, c: max(F(0), a * b + c))
 floats("mad.{m}.f32", "f32", 3, fma, RND)
 floats("mad.{m}.f64", "f64", 3, fma, RND)

@@ -487,5 +487,44 @@ TEST(ModelFragments, KnownEntriesOfTheManual) {
   EXPECT_EQ(d_fragment(16, 9, 6).column, 10);
 }
 
+// The tensor of the ISA's first example of im2col mode (5.5.4.1).
+TEST(Im2col, PixelsFollowTheBoundingBox) {
+  TensorMap map;
+  map.address = 1 << 20;
+  map.rank = 4;
+  map.element = TensorElement::kU8;
+  map.dims = {64, 9, 14, 64, 1};
+  map.strides = {64, 64 * 9, 64 * 9 * 14, 0};
+  map.im2col = true;
+  map.box = {16, 64, 1, 1, 1};
+  map.lower_corner = {-1, -1, 0};
+  map.upper_corner = {-1, -1, 0};
+  EXPECT_EQ(tensor_map_error(map), "");
+  EXPECT_EQ(box_shared_bytes(map), 1024u);
+  const auto rows = im2col_rows(map, {16, 7, 4, 0, 0}, {0, 0, 0});
+  ASSERT_EQ(rows.size(), 64u);
+  const auto at = [&](int w, int h, int n) {
+    return map.address + 16 +
+           static_cast<uint64_t>(64 * (w + 9 * (h + 14 * static_cast<int64_t>(n))));
+  };
+  EXPECT_EQ(rows[0].address, at(7, 4, 0));
+  EXPECT_EQ(rows[0].valid_end, 16u);
+  // The box ends at W = 7; the next row of it begins at -1, outside of the tensor.
+  EXPECT_EQ(rows[1].valid_end, 0u);
+  EXPECT_EQ(rows[2].address, at(0, 5, 0));
+  EXPECT_EQ(rows[2].shared_offset, 32u);
+  // With offsets a pixel is the one that many further.
+  const auto shifted = im2col_rows(map, {16, 7, 4, 0, 0}, {2, 1, 0});
+  EXPECT_EQ(shifted[0].valid_end, 0u);  // W = 9
+  EXPECT_EQ(shifted[1].address, at(1, 6, 0));
+  EXPECT_EQ(shifted[1].valid_end, 16u);
+  // Behind the last row of the box: the next image. Behind the last image: nothing.
+  const auto last = im2col_rows(map, {16, 7, 12, 63, 0}, {0, 0, 0});
+  EXPECT_EQ(last[0].address, at(7, 12, 63));
+  EXPECT_EQ(last[1 + 9 + 3].valid_end, 0u);
+  map.lower_corner[0] = 9;
+  EXPECT_NE(tensor_map_error(map), "");
+}
+
 }  // namespace
 }  // namespace jitgemm::sim

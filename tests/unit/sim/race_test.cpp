@@ -256,6 +256,44 @@ TEST(LaneRaces, AWaitByOneLaneIsNoWaitOfTheOthers) {
   expect_race(write, wait(""), init);
 }
 
+// The read of a bulk store's source is over for whoever has met the lane that waited for it.
+std::string overwritten_source(const std::string& meeting, const std::string& wait,
+                               uint32_t writer) {
+  std::vector<uint32_t> out(8);
+  Runner runner(kernel_text(".param .u64 k_param_0",
+                            fmt::format(R"(
+  ld.param.u64 %rd1, [k_param_0];
+  mov.u32 %r1, s;
+  mov.u32 %r2, %tid.x;
+  setp.eq.u32 %p1, %r2, 0;
+  setp.eq.u32 %p2, %r2, {2};
+  @%p1 st.shared.v4.u32 [%r1], {{%r2, %r2, %r2, %r2}};
+  @%p1 fence.proxy.async.shared::cta;
+  @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;
+  @%p1 cp.async.bulk.commit_group;
+  @%p1 {1};
+  {0}
+  @%p2 st.shared.u32 [%r1+4], 5;
+  bar.sync 0;
+  @%p1 cp.async.bulk.wait_group 0;
+  ret;
+)",
+                                        meeting, wait, writer),
+                            ".shared .align 16 .b8 s[16];\n"));
+  runner.grid(1, 64).buffer(out);
+  return runner.outcome();
+}
+
+TEST(Races, TheSourceOfABulkStoreIsReadUntilItsOwnThreadHasWaited) {
+  for (const char* wait : {"cp.async.bulk.wait_group.read 0", "cp.async.bulk.wait_group 0"}) {
+    EXPECT_EQ(overwritten_source("", wait, 0), "");
+    EXPECT_THAT(overwritten_source("", wait, 1), HasSubstr("data race"));
+    EXPECT_EQ(overwritten_source("bar.warp.sync -1;", wait, 1), "");
+    EXPECT_THAT(overwritten_source("bar.warp.sync -1;", wait, 40), HasSubstr("data race"));
+    EXPECT_EQ(overwritten_source("bar.sync 0;", wait, 40), "");
+  }
+}
+
 TEST(Races, AnMbarrierIsUsedAfterItsInitialisation) {
   // Warp 1 arrives at an object that warp 0 has initialised, as a word in memory tells it.
   const std::string init = "setp.eq.u32 %p3, %r2, 0;\n@%p3 st.shared.b32 [%r1+64], 0;\nbar.sync 0;";

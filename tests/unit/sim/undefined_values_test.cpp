@@ -81,6 +81,19 @@ TEST(UndefinedValues, LocalMemoryIsTheSame) {
   EXPECT_EQ(out.lenient, "");
 }
 
+// LLVM does this for a vector of which one element is undefined. Legal under every rule.
+TEST(UndefinedValues, APartThatIsDefinedCanBeTakenOutOfAPackedRegister) {
+  const std::string body = R"(
+  mov.u32 %r1, 7;
+  mov.b64 %rd4, {%r9, %r1};
+  mov.b64 {%r2, %r3}, %rd4;
+  st.global.u32 [%rd1], )";
+  EXPECT_EQ(run(body + "%r3;\nret;\n").strict, "");
+  EXPECT_THAT(run(body + "%r2;\nret;\n").strict, HasSubstr("value to store was never written"));
+  EXPECT_THAT(run(body + "%r3;\nst.global.u64 [%rd1], %rd4;\nret;\n").strict,
+              HasSubstr("value to store was never written"));
+}
+
 // A of 16 x 16 in f16 whose rows 8 to 15 nobody wrote.
 std::string product(int stored_register) {
   return fmt::format(R"(

@@ -264,6 +264,45 @@ TEST(HostilePtx, TensorMapsThatLeadBeyondTheirMemoryAreFaults) {
   }
 }
 
+TEST(HostilePtx, PixelsThatLeadBeyondTheirMemoryAreFaults) {
+  const std::pair<uint64_t, int> cases[] = {
+      {256,                      20        }, // pixels behind the end of the buffer
+      {(uint64_t{1} << 40) - 16, 1000000000}, // around the address space
+  };
+  const std::string load =
+      "mov.u32 %r6, {};\nmov.u32 %r7, 0;\nmov.u16 %h1, 1;\n"
+      "mbarrier.arrive.expect_tx.shared.b64 %rd5, [%r2], 512;\n"
+      "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], "
+      "[%rd3, {{%r5, %r7, %r6}}], [%r2], {{%h1}};\n"
+      "W: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0;\n@!%p2 bra W;";
+  const std::string store =
+      "mov.u32 %r6, {};\nmov.u32 %r7, 0;\n"
+      "cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%rd3, {{%r5, %r7, "
+      "%r6}}], [%r1];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;";
+  for (const auto& [stride, image] : cases) {
+    secret.fill(0xa5);
+    sim::TensorMap map;
+    map.address = reinterpret_cast<uint64_t>(secret.data());
+    map.rank = 3;
+    map.element = sim::TensorElement::kU32;
+    map.dims = {16, 4, uint64_t{1} << 32, 1, 1};
+    map.strides = {64, stride, 0, 0};
+    map.im2col = true;
+    map.box = {16, 8, 1, 1, 1};
+    for (const std::string& text : {load, store}) {
+      const std::string launch = fmt::format(
+          R"({{"schema": 1, "buffers": {{"out": {{"dtype": "U8", "shape": 4096, "fill": {{"value": 1}}}}}},
+               "launches": [{{"entry": "k", "block": 1, "parameters": [{{"u64": 0}}, {{"buffer": "out"}},
+               {{"hex": "{}"}}]}}]}})",
+          hex(sim::encode_tensor_map(map)));
+      EXPECT_THAT(outcome(attack_text(fmt::format(fmt::runtime(text), image)), launch),
+                  HasSubstr("out of bounds"))
+          << stride;
+      for (const unsigned char byte : secret) ASSERT_EQ(byte, 0xa5);
+    }
+  }
+}
+
 TEST(HostilePtx, LimitsHoldWhateverTheKernelAsksFor) {
   // Local memory, registers and shared memory of a large grid; recursion; a barrier never met.
   const std::string local = module_text("", ".local .align 8 .b8 a[1000000];\nmov.u64 %rd1, a;");
