@@ -250,7 +250,9 @@ Step exec_arrive(Warp& w, const Op& op, LaneMask active) {
 Step phase_done(Warp& w, const Op& op, uint32_t lane, const Target& t, bool& done) {
   const uint64_t operand = w.value(op.slot(2), lane);
   if (op.modifiers().has(ptx::Flag::kParity)) {
-    const uint64_t parity = operand & 0xffffffff;
+    // Triton hands on a predicate that was sign-extended, so that 1 is all ones.
+    const bool strict = w.cta.cluster.grid.options.strict;
+    const uint64_t parity = operand & (strict ? 0xffffffff : 1);
     if (parity > 1) {
       return w.fault(op, static_cast<int32_t>(lane), FaultKind::kIllegalOperand,
                      fmt::format("phase parity {}: 0 or 1 are legal", parity));

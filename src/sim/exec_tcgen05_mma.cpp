@@ -377,9 +377,14 @@ void complete_mma(Cluster& cluster, MmaOperation& o) {
 // ----------------------------------------------------------------------------------------
 
 Step read_tensor_address(Warp& w, const Op& op, uint32_t lane, const Operand& slot,
-                         const char* what, bool half_datapath, TensorAddress& out) {
+                         const char* what, bool half_datapath, TensorAddress& out,
+                         bool scale_factors = false) {
   if (w.require_defined(op, slot, LaneMask{1} << lane, what) == Step::kFault) return Step::kFault;
-  out = tensor_address(w.address(slot, lane));
+  uint64_t address = w.address(slot, lane);
+  // CUTLASS keeps the scale factor id, which the instruction descriptor has too, in the upper two
+  // bits of these addresses.
+  if (scale_factors && !w.cta.cluster.grid.options.strict) address &= 0x3fffffff;
+  out = tensor_address(address);
   if (out.lane == 0 || (half_datapath && out.lane == 16)) return Step::kNext;
   return w.fault(op, static_cast<int32_t>(lane), FaultKind::kTensorMemory,
                  fmt::format("{} begins at lane {}: {} legal", what, out.lane,
@@ -525,9 +530,9 @@ Step issue_mma(Warp& w, const Op& op, uint32_t lane) {
                       metadata_columns(metadata_layout(o))});
   }
   if (scaled) {
-    if (read_tensor_address(w, op, lane, behind(4), "scale factors of A", false, o.scale_a) ==
+    if (read_tensor_address(w, op, lane, behind(4), "scale factors of A", false, o.scale_a, true) ==
             Step::kFault ||
-        read_tensor_address(w, op, lane, behind(5), "scale factors of B", false, o.scale_b) ==
+        read_tensor_address(w, op, lane, behind(5), "scale factors of B", false, o.scale_b, true) ==
             Step::kFault) {
       return Step::kFault;
     }

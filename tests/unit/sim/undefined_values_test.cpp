@@ -163,6 +163,22 @@ std::string two_stores(const std::string& value) {
          value + ";\nbar.sync 0;\nret;\n";
 }
 
+TEST(LenientRules, TheLowestBitOfAPhasesParityCounts) {
+  const Outcomes out = run(R"(
+  mov.u32 %r9, done;
+  mov.u32 %r2, %tid.x;
+  setp.eq.u32 %p1, %r2, 0;
+  @%p1 mbarrier.init.shared.b64 [%r9], 1;
+  bar.sync 0;
+  mbarrier.try_wait.parity.shared.b64 %p3, [%r9], 0xffffffff;
+  selp.u32 %r3, 1, 0, %p3;
+  st.global.u32 [%rd1], %r3;
+  ret;
+)");
+  EXPECT_THAT(out.strict, HasSubstr("phase parity 4294967295"));
+  EXPECT_EQ(out.lenient, "");
+}
+
 TEST(LenientRules, WarpsMayWriteOneAndTheSameValue) {
   EXPECT_THAT(run(two_stores("7"), 64).strict, HasSubstr("data race"));
   EXPECT_EQ(run(two_stores("7"), 64).lenient, "");
