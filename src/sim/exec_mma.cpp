@@ -289,6 +289,7 @@ Step exec_mma(Warp& w, const Op& op, LaneMask active) {
   mma_accumulate(p, mma_numerics(w.cta.cluster.grid.options.numerics), MmaFamily::kMmaSync);
   // All of them before the first register of D, which may be one of C.
   std::vector<LaneMask> missing;
+  missing.reserve(static_cast<size_t>(count(op.slot(0))));
   for (int r = 0; r < count(op.slot(0)); ++r)
     missing.push_back(missing_in_result(w, op, p.m, a_bits, b_bits, d_half, r));
   for (int r = 0; r < count(op.slot(0)); ++r) {
@@ -331,6 +332,7 @@ Step exec_mma_f64(Warp& w, const Op& op, LaneMask active) {
   }
   mma_accumulate_f64(rows, n, k, a, b, d);
   std::vector<LaneMask> missing;
+  missing.reserve(static_cast<size_t>(count(op.slot(0))));
   for (int r = 0; r < count(op.slot(0)); ++r)
     missing.push_back(missing_in_result(w, op, rows, 64, 64, false, r));
   for (int r = 0; r < count(op.slot(0)); ++r) {

@@ -141,6 +141,7 @@ struct Sparse {
     }
     for (int column = 0; column < n(); ++column) {
       std::vector<int> row;
+      row.reserve(static_cast<size_t>(kind.k));
       for (int i = 0; i < kind.k; ++i) row.push_back(next(7) - 3);
       b.push_back(row);
     }
