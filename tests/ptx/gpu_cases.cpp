@@ -72,6 +72,9 @@ Status GpuCases::run_once(const Case& c, const CaseRun& run, CuFunction function
     // The enumerators of the simulator's element types and swizzle modes are in the driver's order
     // (CUtensorMapDataType, CUtensorMapSwizzle).
     const sim::TensorMap m = case_map(c, memory_);
+    if (m.im2col && api_.tensor_map_encode_im2col == nullptr) {
+      return unsupported("the driver has no cuTensorMapEncodeIm2col");
+    }
     const int lower[3] = {m.lower_corner[0], m.lower_corner[1], m.lower_corner[2]};
     const int upper[3] = {m.upper_corner[0], m.upper_corner[1], m.upper_corner[2]};
     JITGEMM_TRY(api_.check(
