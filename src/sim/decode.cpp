@@ -94,6 +94,7 @@ class KernelDecoder {
     for (Op& op : kernel_.ops) {
       if (op.reconverge != kNoIndex) kernel_.ops[op.reconverge].flags |= kOpReconvergence;
     }
+    flag_fragments();
     kernel_.file_bytes = file_;
     return std::move(kernel_);
   }
@@ -120,6 +121,35 @@ class KernelDecoder {
                               instruction.opcode == ptx::Opcode::kStacksave ||
                               instruction.opcode == ptx::Opcode::kStackrestore;
       }
+    }
+  }
+
+  template <typename Fn>
+  void for_each_state(const Operand& slot, Fn fn) const {
+    if (slot.kind != OperandKind::kList) return fn(slot.state);
+    for (uint32_t i = 0; i < slot.count; ++i) fn(kernel_.lists[slot.offset + i].state);
+  }
+
+  // Slots 0 and 1 of wgmma are D and A.
+  void flag_fragments() {
+    const auto is_wgmma = [](const Op& op) {
+      return op.instruction != nullptr && op.instruction->opcode == ptx::Opcode::kWgmmaMmaAsync;
+    };
+    std::vector<bool> fragments(kernel_.state_count);
+    for (const Op& op : kernel_.ops) {
+      if (!is_wgmma(op)) continue;
+      for (uint32_t i = 0; i < 2; ++i) {
+        if (op.slot(i).kind == OperandKind::kList)
+          for_each_state(op.slot(i), [&](uint32_t state) { fragments[state] = true; });
+      }
+    }
+    fragments[0] = false;  // constants
+    for (Op& op : kernel_.ops) {
+      if (is_wgmma(op)) continue;
+      bool touches = false;
+      for (uint32_t i = 0; i < op.slot_count; ++i)
+        for_each_state(op.slot(i), [&](uint32_t state) { touches |= fragments[state]; });
+      if (touches) op.flags |= kOpFragments;
     }
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warpgroup matrix instructions (PTX ISA 9.7.15). Each of the four warps computes its own 16 rows
 // of the 64, so a warp needs nothing of the others. An operation takes effect at the wait that
-// returns its registers; until then they are pending. wgmma.fence orders earlier register writes
-// (9.7.15.7.1). A may be sparse (9.7.15.6).
+// returns its registers; until then they are pending. wgmma.fence orders earlier accesses to
+// registers (9.7.15.7.1). A may be sparse (9.7.15.6).
 #include "sim/exec.h"
 #include "sim/exec_matrix.h"
 #include "sim/models_fragments.h"
@@ -52,12 +52,29 @@ std::vector<Operand> elements(const Warp& w, const Operand& list) {
   return {lists.begin() + list.offset, lists.begin() + list.offset + list.count};
 }
 
-Step require_fenced(Warp& w, const Op& op, const Operand& r, const char* what) {
+// Between an access of a register and a wgmma that uses it there is a wgmma.fence, unless both are
+// accesses of an accumulator by wgmma of one shape (9.7.15.7.1). Reads of A twice are no conflict.
+constexpr uint32_t kUseOfA = 1;
+uint32_t use_of_d(const ptx::Modifiers& m) {
+  return static_cast<uint32_t>(m.n) << 16 | static_cast<uint32_t>(m.k) << 1;
+}
+
+Step require_fenced(Warp& w, const Op& op, const Operand& r, uint32_t use) {
   if (!w.cta.cluster.grid.options.sanitize || r.state == 0) return Step::kNext;
-  const LaneMask bad = w.state(r).unfenced;
-  if (bad == 0) return Step::kNext;
-  return w.fault(op, std::countr_zero(bad), FaultKind::kWgmmaOrder,
-                 fmt::format("no wgmma.fence after the last write to a register of {}", what));
+  RegisterState& state = w.state(r);
+  const char* what = use == kUseOfA ? "A" : "D";
+  if (state.unfenced != 0) {
+    return w.fault(op, std::countr_zero(state.unfenced), FaultKind::kWgmmaOrder,
+                   fmt::format("no wgmma.fence after the last access to a register of {}", what));
+  }
+  if (state.matrix_use != 0 && state.matrix_use != use && w.cta.cluster.grid.options.strict) {
+    return w.fault(
+        op, -1, FaultKind::kWgmmaOrder,
+        fmt::format("no wgmma.fence since a register of {} was used by a wgmma as {}", what,
+                    state.matrix_use == kUseOfA ? "A" : "an accumulator of another use"));
+  }
+  state.matrix_use = use;
+  return Step::kNext;
 }
 
 // The four warps issue the same instruction with the same descriptors; the last one to come forgets
@@ -311,7 +328,7 @@ Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
 
   p.d = elements(w, op.slot(0));
   for (const Operand& r : p.d) {
-    if (require_fenced(w, op, r, "D") == Step::kFault) return Step::kFault;
+    if (require_fenced(w, op, r, use_of_d(m)) == Step::kFault) return Step::kFault;
     // A pending register will have been written by the operation before this one.
     const LaneMask missing = w.undefined(r) & ~w.state(r).pending;
     if (problem.read_d && missing != 0 && w.cta.cluster.grid.options.strict)
@@ -321,7 +338,7 @@ Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
   if (form.a_in_registers) {
     a_registers = elements(w, op.slot(1));
     for (const Operand& r : a_registers) {
-      if (require_fenced(w, op, r, "A") == Step::kFault) return Step::kFault;
+      if (require_fenced(w, op, r, kUseOfA) == Step::kFault) return Step::kFault;
       if (w.cta.cluster.grid.options.strict &&
           w.require_defined(op, r, active, "a register of A") == Step::kFault)
         return Step::kFault;
@@ -365,7 +382,10 @@ Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
 }
 
 Step exec_fence(Warp& w, const Op&, LaneMask) {
-  for (RegisterState& state : w.states) state.unfenced = 0;
+  for (RegisterState& state : w.states) {
+    state.unfenced = 0;
+    state.matrix_use = 0;
+  }
   return Step::kNext;
 }
 

@@ -88,6 +88,21 @@ LaneMask pending_lanes(const Warp& warp, const Op& op) {
   return pending;
 }
 
+// wgmma.fence orders reads of a matrix instruction's registers, too (9.7.15.7.1). Writes are noted
+// where registers are written.
+void note_fragment_access(Warp& warp, const Op& op, LaneMask active) {
+  const auto& lists = warp.cta.cluster.grid.kernel->lists;
+  for (uint32_t i = 0; i < op.slot_count; ++i) {
+    const Operand& o = op.slot(i);
+    if (o.kind == OperandKind::kList) {
+      for (uint32_t e = 0; e < o.count; ++e)
+        warp.states[lists[o.offset + e].state].unfenced |= active;
+    } else {
+      warp.states[o.state].unfenced |= active;
+    }
+  }
+}
+
 // Runs the current split until it waits, ends or the budget is used up.
 template <bool kObserved>
 void run_split(Warp& warp, uint32_t& budget, std::span<OpCount> counts,
@@ -136,6 +151,8 @@ void run_split(Warp& warp, uint32_t& budget, std::span<OpCount> counts,
         return;
       }
     }
+    if ((op.flags & kOpFragments) != 0 && warp.cta.cluster.grid.options.strict)
+      note_fragment_access(warp, op, active);
     ++warp.instance;
     OpCount& count = counts[op.index];
     ++count.issues;

@@ -40,7 +40,8 @@ struct AsyncWarpState;
 struct RegisterState {
   LaneMask undefined = kAllLanes;
   LaneMask pending = 0;
-  LaneMask unfenced = kAllLanes;  // written since the last wgmma.fence
+  LaneMask unfenced = kAllLanes;  // accessed since the last wgmma.fence; reads: see kOpFragments
+  uint32_t matrix_use = 0;        // by which kind of wgmma access since then (exec_wgmma.cpp)
 };
 
 struct Split;

@@ -59,6 +59,7 @@ enum OpFlags : uint32_t {
   kOpMemory = 1u << 5,
   kOpMatrix = 1u << 6,
   kOpAsync = 1u << 7,
+  kOpFragments = 1u << 8,  // touches a register that some wgmma of the kernel uses, and is none
 };
 
 struct Op {

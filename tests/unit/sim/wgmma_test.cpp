@@ -139,6 +139,60 @@ TEST(Wgmma, WithoutTheFenceAfterRegisterWritesIsReported) {
   EXPECT_THAT(run(kernel).fault, HasSubstr("no wgmma.fence"));
 }
 
+// After a first product and its wait, something happens to registers, and a second product follows.
+constexpr std::string_view kSecond =
+    "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 {%f1, %f2, %f3, %f4}, %rd10, %rd11, %p3, "
+    "1, 1;";
+constexpr std::string_view kCommitAndWait =
+    "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n";
+constexpr std::string_view kFence = "wgmma.fence.sync.aligned;\n";
+
+struct FenceCase {
+  const char* name;
+  std::string between;  // after the wait for the first product
+  std::string second;
+  bool needs_fence;
+};
+
+void PrintTo(const FenceCase& c, std::ostream* out) {
+  *out << c.name;
+}
+
+class WgmmaFence : public testing::TestWithParam<FenceCase> {};
+
+TEST_P(WgmmaFence, IsAskedForWhereTheIsaAsksForIt) {
+  const FenceCase& c = GetParam();
+  Kernel kernel;
+  kernel.again = std::string(kCommitAndWait) + c.between + c.second;
+  const std::string fault = run(kernel).fault;
+  if (c.needs_fence) {
+    EXPECT_THAT(fault, HasSubstr("no wgmma.fence"));
+  } else {
+    EXPECT_EQ(fault, "");
+  }
+  kernel.again = std::string(kCommitAndWait) + c.between + std::string(kFence) + c.second;
+  EXPECT_EQ(run(kernel).fault, "");
+}
+
+const FenceCase kFenceCases[] = {
+    {"NothingBetween",           "",                                             std::string(kSecond), false},
+    {"OtherRegisters",           "mov.f32 %f9, 0f3f800000;\n",                   std::string(kSecond), false},
+    {"AccumulatorRead",          "add.f32 %f9, %f2, %f2;\n",                     std::string(kSecond), true },
+    {"AccumulatorReadByOneLane", "@!%p1 mov.b32 %r20, %f4;\n",                   std::string(kSecond), true },
+    {"AccumulatorStored",        "@!%p1 st.global.v2.f32 [%rd3], {%f1, %f2};\n", std::string(kSecond),
+     true                                                                                                   },
+    {"AccumulatorWritten",       "mov.f32 %f3, 0f00000000;\n",                   std::string(kSecond), true },
+    {"AnotherShape",             "",
+     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd10, %rd11, %p3, "
+     "1, 1, 0, 0;",                                                                                    true },
+    {"AccumulatorBecomesA",      "",
+     "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 {%f5, %f6, %f7, %f8}, {%f1, %f2, %f3, "
+     "%f4}, %rd11, %p3, 1, 1;",                                                                        true },
+};
+
+INSTANTIATE_TEST_SUITE_P(Accesses, WgmmaFence, testing::ValuesIn(kFenceCases),
+                         [](const auto& c) { return c.param.name; });
+
 TEST(Wgmma, ReadingTheAccumulatorBeforeTheWaitIsReported) {
   Kernel kernel;
   kernel.wait = "wgmma.commit_group.sync.aligned;";
