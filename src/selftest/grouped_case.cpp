@@ -231,7 +231,8 @@ Result<GroupedCaseResult> run_grouped_case(Context& context, Device& device,
   result.run_ms = milliseconds_since(launched);
 
   JITGEMM_TRY(buffers.check_guards());
-  JITGEMM_ASSIGN(const std::vector<std::byte> out, buffers.out.read());
+  JITGEMM_ASSIGN(result.out, buffers.out.read());
+  const std::vector<std::byte>& out = result.out;
   JITGEMM_ASSIGN(const std::vector<std::byte> count, buffers.invalid_count.read());
   std::copy(count.begin(), count.end(), reinterpret_cast<std::byte*>(&result.invalid_count));
   result.verdict = {true, "not compared"};

@@ -8,10 +8,12 @@
 #include "selftest/gemm_case.h"
 #include "verify/grouped_inputs.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace jitgemm {
 
@@ -33,6 +35,7 @@ struct GroupedCaseResult {
   ErrorMetrics errors;
   Verdict verdict;
   uint32_t invalid_count = 0;  // what the kernel counted, where the problem asks for it
+  std::vector<std::byte> out;  // as it lies in memory, gaps and rows of no group included
   double prepare_ms = 0;
   double run_ms = 0;
   std::optional<double> kernel_us;  // median of the timed launches

@@ -57,6 +57,10 @@ T combine_float(Operation operation, T a, T b) {
   }
 }
 
+uint32_t flushed(uint32_t bits) {
+  return (bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits;
+}
+
 uint16_t bf16_nearest_even(float value) {
   if (std::isnan(value)) return 0x7fff;
   const uint32_t bits = std::bit_cast<uint32_t>(value);
@@ -71,7 +75,8 @@ uint32_t reduce_bytes(ReduceType type) {
     case ReduceType::kBf16: return 2;
     case ReduceType::kU32:
     case ReduceType::kS32:
-    case ReduceType::kF32: return 4;
+    case ReduceType::kF32:
+    case ReduceType::kF32Ftz: return 4;
     case ReduceType::kU64:
     case ReduceType::kS64:
     case ReduceType::kF64: return 8;
@@ -81,7 +86,8 @@ uint32_t reduce_bytes(ReduceType type) {
 
 bool reduce_is_legal(Operation operation, ReduceType type) {
   const bool small_float = type == ReduceType::kF16 || type == ReduceType::kBf16;
-  const bool is_float = small_float || type == ReduceType::kF32 || type == ReduceType::kF64;
+  const bool is_float = small_float || type == ReduceType::kF32 || type == ReduceType::kF32Ftz ||
+                        type == ReduceType::kF64;
   switch (operation) {
     case Operation::kAdd: return true;
     case Operation::kMin:
@@ -118,6 +124,12 @@ void reduce_element(Operation operation, ReduceType type, std::byte* target,
       return update<uint32_t>(target, [&](uint32_t old) {
         return std::bit_cast<uint32_t>(
             combine_float(operation, std::bit_cast<float>(old), load<float>(operand)));
+      });
+    case ReduceType::kF32Ftz:
+      return update<uint32_t>(target, [&](uint32_t old) {
+        const float sum = combine_float(operation, std::bit_cast<float>(flushed(old)),
+                                        std::bit_cast<float>(flushed(load<uint32_t>(operand))));
+        return flushed(std::bit_cast<uint32_t>(sum));
       });
     case ReduceType::kF64:
       return update<uint64_t>(target, [&](uint64_t old) {

@@ -11,7 +11,8 @@
 
 namespace jitgemm::sim {
 
-enum class ReduceType : uint8_t { kU32, kS32, kU64, kS64, kF16, kBf16, kF32, kF64 };
+// kF32Ftz: subnormal operands and results are zero of their sign.
+enum class ReduceType : uint8_t { kU32, kS32, kU64, kS64, kF16, kBf16, kF32, kF32Ftz, kF64 };
 uint32_t reduce_bytes(ReduceType type);
 bool reduce_is_legal(ptx::Operation operation, ReduceType type);
 // `target` is aligned to the element; `operand` need not be.

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
 namespace jitgemm::sim {
 namespace {
@@ -40,13 +41,15 @@ Step read_map(Warp& w, const Op& op, uint32_t lane, const Operand& operand, Tens
   if (std::string error = tensor_map_error(map); !error.empty()) {
     return map_fault(w, op, lane, "tensor map: " + error);
   }
-  switch (map.element) {
-    case TensorElement::kF32Ftz:
-    case TensorElement::kTf32:
-    case TensorElement::kTf32Ftz:
-      return w.fault(op, static_cast<int32_t>(lane), FaultKind::kUnsupportedDescriptor,
-                     "tensor maps whose element type converts are not simulated");
-    default: return Step::kNext;
+  return Step::kNext;
+}
+
+void round_words(std::span<std::byte> bytes) {
+  for (size_t i = 0; i + 4 <= bytes.size(); i += 4) {
+    uint32_t word;
+    std::memcpy(&word, bytes.data() + i, 4);
+    word = rounded_to_tf32(word);
+    std::memcpy(bytes.data() + i, &word, 4);
   }
 }
 
@@ -165,6 +168,9 @@ std::vector<std::byte> load_row(const TensorMap& map, const BoxRow& row) {
     std::memcpy(packed.data() + row.valid_begin,
                 reinterpret_cast<const void*>(row.address + row.valid_begin),
                 row.valid_end - row.valid_begin);
+    if (rounds_when_loaded(map.element)) {
+      round_words(std::span(packed).subspan(row.valid_begin, row.valid_end - row.valid_begin));
+    }
   }
   if (unit.global_bytes == unit.shared_bytes) return packed;
   std::vector<std::byte> padded(row_shared_bytes(map), std::byte{0});
@@ -250,7 +256,10 @@ bool reduce_type(TensorElement element, ReduceType& type) {
     case TensorElement::kS64: type = ReduceType::kS64; return true;
     case TensorElement::kF16: type = ReduceType::kF16; return true;
     case TensorElement::kBf16: type = ReduceType::kBf16; return true;
-    case TensorElement::kF32: type = ReduceType::kF32; return true;
+    case TensorElement::kF32:
+    case TensorElement::kTf32: type = ReduceType::kF32; return true;
+    case TensorElement::kF32Ftz:
+    case TensorElement::kTf32Ftz: type = ReduceType::kF32Ftz; return true;
     default: return false;
   }
 }

@@ -116,6 +116,18 @@ bool is_float(TensorElement element) {
   }
 }
 
+bool rounds_when_loaded(TensorElement element) {
+  return element == TensorElement::kTf32 || element == TensorElement::kTf32Ftz;
+}
+
+uint32_t rounded_to_tf32(uint32_t bits) {
+  constexpr uint32_t kMagnitude = 0x7fffffff, kInfinity = 0x7f800000, kDropped = 0x1fff;
+  constexpr uint32_t kNan = 0x7fffe000;
+  if ((bits & kMagnitude) > kInfinity) return kNan;
+  // To 10 fraction bits, to nearest, ties to even; a carry into the exponent is right.
+  return (bits + (kDropped >> 1) + (bits >> 13 & 1)) & ~kDropped;
+}
+
 std::string tensor_map_error(const TensorMap& map) {
   if (map.rank < 1 || map.rank > 5) return fmt::format("rank {} is not in 1..5", map.rank);
   if (map.address == 0 || map.address % 16 != 0) {

@@ -42,6 +42,11 @@ struct TensorUnit {
 };
 TensorUnit unit_of(TensorElement element);
 bool is_float(TensorElement element);
+// Loads as TF32 round: the driver API names the types and not what they do, so this is what an H200
+// does (tests/ptx/cases/copy.case). Stores leave every value alone. Of the types that flush
+// subnormals, only reductions do (async_reduce.h).
+bool rounds_when_loaded(TensorElement element);
+uint32_t rounded_to_tf32(uint32_t bits);
 
 // Dimension 0 is the contiguous one.
 struct TensorMap {

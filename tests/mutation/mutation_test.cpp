@@ -204,6 +204,13 @@ std::vector<Subject> subjects() {
   quantized.n = 128;
   quantized.k = 384;
   quantized.a_dtype = DType::kBF16;
+  // Rows of 1030 bytes: copied first, and the product begins while they are.
+  GemmProblem odd_rows = hopper;
+  odd_rows.m = 160;
+  odd_rows.n = 192;
+  odd_rows.k = 1030;
+  PlanOverrides aligned;
+  aligned.align_rows = true;
   // On the simulator's four SMs three tiles a CTA, and rings that are shorter than the walk: every
   // barrier is waited for in earnest.
   GemmProblem blackwell = hopper;
@@ -233,7 +240,9 @@ std::vector<Subject> subjects() {
 
   GroupedCase contiguous;
   contiguous.name = "contiguous";
-  contiguous.counts = {130, 0, 70, 60};
+  // A window that is no whole tile, and whole ones as the last of each CTA: boxes of both kinds are
+  // staged wherever the kernel stages them.
+  contiguous.counts = {130, 0, 70, 128};
   // Six tiles a CTA on the simulator's four SMs: the ring of four tiles begins again. And more
   // blocks of k than that ring could hold back by itself.
   contiguous.n = 384;
@@ -273,20 +282,13 @@ std::vector<Subject> subjects() {
   all.push_back(dense("sm100", blackwell, short_rings, {permit, around_alloc, another_follows}));
   all.push_back(dense("sm100_mx", scaled, short_rings, {permit, around_alloc}));
   all.push_back(dense("quantize_rows", quantized, {}, {}));
+  all.push_back(dense("sm90_swap_after_quantize_rows", quantized, {}, {}, 1));
+  all.push_back(dense("align_rows", odd_rows, aligned, {}));
+  all.push_back(dense("sm90_after_align_rows", odd_rows, aligned, {}, 1));
   all.push_back(Subject{"draw_normal", Arch::kSm90a, draw_run});
-  // Silent since these kernels take four stages a turn: not shown to be allowed
-  // (docs/simulator.md).
-  const Allowed later_stages = {"wgmma.fence", 3,
-                                "after reads of the registers, which the simulator lets pass"};
-  all.push_back(grouped("sm90_contiguous", contiguous, Arch::kSm90a,
-                        {
-  },
-                        {later_stages,
-                         {"fence.proxy.async", 4, "of staged boxes: open"},
-                         {"cp.async.bulk.commit_group", 2, "of staged boxes: open"},
-                         {"cp.async.bulk.wait_group", 1, "of staged boxes: open"}}));
-  all.push_back(grouped("sm90_masked", masked, Arch::kSm90a, {}, {later_stages}));
-  all.push_back(grouped("sm90_swap_contiguous", few, Arch::kSm90a, {}, {later_stages}));
+  all.push_back(grouped("sm90_contiguous", contiguous, Arch::kSm90a, {}, {}));
+  all.push_back(grouped("sm90_masked", masked, Arch::kSm90a, {}, {}));
+  all.push_back(grouped("sm90_swap_contiguous", few, Arch::kSm90a, {}, {}));
   all.push_back(grouped("sm100_contiguous", tensor, Arch::kSm100a, wide,
                         {permit, around_alloc, another_follows}));
   all.push_back(
@@ -335,7 +337,7 @@ TEST_P(Mutation, DeletedSynchronisationIsNoticed) {
   }
 
   size_t noticed = 0, not_executed = 0;
-  std::string silent;
+  std::string silent, idle;
   std::map<std::string_view, size_t> silent_counts;
   for (const Line& line : lines) {
     const auto runs_clean = [&](uint64_t seed, bool trap) {
@@ -343,20 +345,23 @@ TEST_P(Mutation, DeletedSynchronisationIsNoticed) {
           ptx.substr(0, line.begin) + replacement(ptx, line, trap) + ptx.substr(line.end);
       return run_mutant(mutant, seed, line.what == kPredecessorWait).ok();
     };
+    const std::string place =
+        fmt::format("  line {}: {}",
+                    1 + std::count(ptx.begin(), ptx.begin() + static_cast<long>(line.begin), '\n'),
+                    ptx.substr(line.begin, line.end - line.begin));
     if (!runs_clean(0, false) || !runs_clean(1, false)) {
       ++noticed;
     } else if (runs_clean(0, true)) {
       ++not_executed;
+      idle += place;
     } else {
       ++silent_counts[line.what];
-      silent += fmt::format(
-          "  line {}: {}",
-          1 + std::count(ptx.begin(), ptx.begin() + static_cast<long>(line.begin), '\n'),
-          ptx.substr(line.begin, line.end - line.begin));
+      silent += place;
     }
   }
-  fmt::print("{}: {} deletions, {} noticed, {} of instructions that are not executed; silent:\n{}",
-             subject.name, lines.size(), noticed, not_executed, silent);
+  fmt::print(
+      "{}: {} deletions, {} noticed; {} of instructions that are not executed:\n{}silent:\n{}",
+      subject.name, lines.size(), noticed, not_executed, idle, silent);
   RecordProperty("noticed", static_cast<int>(noticed));
   RecordProperty("deletions", static_cast<int>(lines.size()));
   for (const auto& [what, count] : silent_counts) {

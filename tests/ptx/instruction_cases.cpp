@@ -193,10 +193,13 @@ sim::TensorMap map_of(const std::string& words, uint64_t address) {
   std::istringstream text(words);
   std::string type, word;
   text >> type;
-  map.element = type == "f32"   ? sim::TensorElement::kF32
-                : type == "f16" ? sim::TensorElement::kF16
-                : type == "u32" ? sim::TensorElement::kU32
-                                : sim::TensorElement::kU8;
+  map.element = type == "f32"       ? sim::TensorElement::kF32
+                : type == "f16"     ? sim::TensorElement::kF16
+                : type == "u32"     ? sim::TensorElement::kU32
+                : type == "f32ftz"  ? sim::TensorElement::kF32Ftz
+                : type == "tf32"    ? sim::TensorElement::kTf32
+                : type == "tf32ftz" ? sim::TensorElement::kTf32Ftz
+                                    : sim::TensorElement::kU8;
   std::vector<uint64_t> dims, box;
   std::vector<uint64_t>* to = &dims;
   while (text >> word) {
