@@ -5,6 +5,7 @@
 #include "ptx/instruction_table.h"
 #include "ptx/parser.h"
 #include "ptx/resolver.h"
+#include "ptx/targets.h"
 
 #include <fmt/format.h>
 
@@ -26,6 +27,21 @@ void ask_for_refusals(const Module& module, const LoadOptions& options,
       if (reason.empty()) continue;
       out.push_back(
           {instruction.position, module.mnemonics[instruction.mnemonic], std::move(reason)});
+    }
+  }
+}
+
+// What the module's target does not have.
+void ask_for_targets(const Module& module, std::vector<UnsupportedPlace>& out) {
+  const std::optional<Target> target = parse_target(module.target);
+  if (!target) return;  // the parser has said so
+  const InstructionTable& table = InstructionTable::get();
+  for (const Function& function : module.functions) {
+    for (const Instruction& instruction : function.instructions) {
+      if (instruction.form == kNoForm || table.row(instruction).unsupported[0] != '\0') continue;
+      const std::string& mnemonic = module.mnemonics[instruction.mnemonic];
+      std::string problem = target_problem(*target, instruction.opcode, mnemonic);
+      if (!problem.empty()) out.push_back({instruction.position, mnemonic, std::move(problem)});
     }
   }
 }
@@ -53,6 +69,7 @@ Result<Module> load_module(std::string_view text, const LoadOptions& options) {
   JITGEMM_ASSIGN(const SyntaxModule syntax, parse(text));
   std::vector<UnsupportedPlace> places = syntax.unsupported;
   JITGEMM_ASSIGN(Module module, resolve(syntax, places));
+  ask_for_targets(module, places);
   if (options.refuse) ask_for_refusals(module, options, places);
   if (!places.empty()) return report(std::move(places));
   return module;

@@ -6,6 +6,7 @@
 #include "ptx/declaration_parser.h"
 #include "ptx/lexer.h"
 #include "ptx/operand_parser.h"
+#include "ptx/targets.h"
 #include "ptx/token_cursor.h"
 
 #include <fmt/format.h>
@@ -49,7 +50,10 @@ class Parser {
     cursor_.take();
     if (!cursor_.peek().is_dot("target")) return cursor_.expected(".target");
     cursor_.take();
+    const SourcePosition target = cursor_.peek().position;
     JITGEMM_ASSIGN(module_.target, cursor_.expect_identifier("a target such as sm_90a"));
+    if (!parse_target(module_.target))
+      note(target, ".target " + module_.target, "no target of the form sm_90, sm_90a or sm_100f");
     while (cursor_.take_if(",")) {
       JITGEMM_TRY(status_of(cursor_.expect_identifier("a target option")));  // debug, texmode_*
     }

@@ -139,8 +139,22 @@ Step exec_copy(Warp& w, const Op& op, LaneMask active) {
 
 }  // namespace
 
-Choice choose_map_edit(const ptx::Function&, const ptx::Instruction& instruction) {
-  if (instruction.opcode == ptx::Opcode::kTensormapReplace) return {exec_replace, kOpMemory, 0, ""};
+Choice choose_map_edit(const ptx::Function& function, const ptx::Instruction& instruction) {
+  if (instruction.opcode == ptx::Opcode::kTensormapReplace) {
+    // The new value of these fields is a constant (9.7.9.28): whatever is wrong with it is known.
+    using Field = ptx::TensormapField;
+    const Field field = instruction.modifiers.tensormap_field;
+    if (field == Field::kElemtype || field == Field::kInterleaveLayout ||
+        field == Field::kSwizzleMode || field == Field::kFillMode) {
+      const ptx::Operand& value = function.operands_of(instruction).back();
+      if (value.kind != ptx::OperandKind::kImmediate)
+        return Choice::refuse("the new value of this field must be a constant");
+      TensorMap any;
+      if (std::string error = replace(any, field, 0, value.value); !error.empty())
+        return Choice::refuse(std::move(error));
+    }
+    return {exec_replace, kOpMemory, 0, ""};
+  }
   return {exec_copy, kOpAligned | kOpMemory, 0, ""};
 }
 

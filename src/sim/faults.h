@@ -58,9 +58,6 @@ namespace jitgemm::sim {
     "9.7.13.15.5 tx-count")                                                                        \
   X(kDescriptor, "illegal matrix or tensor descriptor", "every descriptor field must be legal",    \
     "9.7.15.5 / 9.7.16.4 Matrix descriptors")                                                      \
-  X(kUnsupportedDescriptor, "descriptor that is not simulated",                                    \
-    "a value chooses a form that the simulator does not execute; docs/simulator.md lists them",    \
-    "9.7.16.4.2 Instruction descriptor")                                                           \
   X(kTensorMap, "illegal tensor copy", "tensor map, coordinates and box must be legal",            \
     "5.5 Tensors; 9.7.9.27 cp.async.bulk.tensor")                                                  \
   X(kWgmmaOrder, "wgmma ordering",                                                                 \

@@ -52,6 +52,7 @@ Result<std::unique_ptr<LoadedKernel>> MutatingDevice::load(const KernelImage& im
   loaded_.push_back(image.ptx);
   KernelImage chosen = image;
   if (image.ptx == original_) chosen.ptx = mutant_;
+  if (rewriter_of_all_) rewriter_of_all_(chosen);
   JITGEMM_ASSIGN(std::unique_ptr<LoadedKernel> kernel, simulator_.load(chosen, geometry));
   if (image.ptx == original_) replaced_ = kernel.get();
   if (predecessor_ && rewriter_ == nullptr) {

@@ -5,6 +5,7 @@
 
 #include "device/sim_device.h"
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,10 @@ class MutatingDevice final : public Device {
   void replace(std::string original, std::string mutant) {
     original_ = std::move(original);
     mutant_ = std::move(mutant);
+  }
+  // Asked of every kernel that is loaded.
+  void set_rewriter(std::function<void(KernelImage&)> rewriter) {
+    rewriter_of_all_ = std::move(rewriter);
   }
   // Launches of what stands in for `original` follow such a grid.
   void set_predecessor(bool on) { predecessor_ = on; }
@@ -55,6 +60,7 @@ class MutatingDevice final : public Device {
 
   SimDevice simulator_;
   std::string original_, mutant_;
+  std::function<void(KernelImage&)> rewriter_of_all_;
   bool predecessor_ = false;
   std::vector<std::string> loaded_;
   const LoadedKernel* replaced_ = nullptr;

@@ -110,11 +110,16 @@ void PrintTo(const Subject& subject, std::ostream* out) {
 }
 
 // A dense product of small integers, whose result is exact.
-Result<Trial> dense_run(const GemmProblem& p, const PlanOverrides& overrides) {
+// `scale_shift`: bytes that the scales begin behind an aligned address, which a kernel of sm_90a
+// then copies by a warp of its own.
+Result<Trial> dense_run(const GemmProblem& p, const PlanOverrides& overrides,
+                        size_t scale_shift = 0) {
   JITGEMM_ASSIGN(BlockScaledTensors drawn,
                  make_block_scaled_tensors(p, InputKind::kSmallIntegers, 5));
   const auto tensors = std::make_shared<BlockScaledTensors>(std::move(drawn));
-  JITGEMM_ASSIGN(const BlockScaledStorage storage, lay_out(p, *tensors));
+  JITGEMM_ASSIGN(BlockScaledStorage storage, lay_out(p, *tensors));
+  for (std::vector<std::byte>* scales : {&storage.a_scales, &storage.b_scales})
+    scales->insert(scales->begin(), scale_shift, std::byte{0});
   JITGEMM_ASSIGN(std::vector<double> reference, reference_block_scaled_mm(tensors->views()));
   JITGEMM_TRY(round_values(reference, p.out_dtype));
   return Trial([=](Context& context, Device& device) -> Status {
@@ -134,8 +139,8 @@ Result<Trial> dense_run(const GemmProblem& p, const PlanOverrides& overrides) {
     arguments.a = a.address();
     arguments.b = b.address();
     if (p.scaled()) {
-      if (!p.quantizes_a()) arguments.a_scales = a_scales.address();
-      arguments.b_scales = b_scales.address();
+      if (!p.quantizes_a()) arguments.a_scales = a_scales.address() + scale_shift;
+      arguments.b_scales = b_scales.address() + scale_shift;
     }
     arguments.out = out.address();
     arguments.m = p.m;
@@ -279,10 +284,16 @@ std::vector<Subject> subjects() {
   std::vector<Subject> all;
   all.push_back(dense("sm90", hopper, {}, {}));
   all.push_back(dense("sm90_few_rows", few_rows, {}, {}));
+  for (const auto& [name, p] :
+       {std::pair("sm90_copied_scales", hopper), std::pair("sm90_swap_copied_scales", few_rows)}) {
+    all.push_back({name, Arch::kSm90a, [p] { return dense_run(p, {}, sizeof(float)); }});
+  }
   all.push_back(dense("sm100", blackwell, short_rings, {permit, around_alloc, another_follows}));
   all.push_back(dense("sm100_mx", scaled, short_rings, {permit, around_alloc}));
   all.push_back(dense("quantize_rows", quantized, {}, {}));
-  all.push_back(dense("sm90_swap_after_quantize_rows", quantized, {}, {}, 1));
+  GemmProblem few_quantized = few_rows;
+  few_quantized.a_dtype = DType::kBF16;
+  all.push_back(dense("sm90_swap_after_quantize_rows", few_quantized, {}, {}, 1));
   all.push_back(dense("align_rows", odd_rows, aligned, {}));
   all.push_back(dense("sm90_after_align_rows", odd_rows, aligned, {}, 1));
   all.push_back(Subject{"draw_normal", Arch::kSm90a, draw_run});

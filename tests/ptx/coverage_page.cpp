@@ -15,9 +15,6 @@
 namespace jitgemm::ptx_cases {
 namespace {
 
-// The simulator takes any target; this one's text is the superset.
-constexpr const char* kWidestTarget = "sm_100a";
-
 struct Chapter {
   std::string_view section, title;
 };
@@ -49,10 +46,11 @@ size_t chapter_of(std::string_view section) {
 
 // The forms that the case's own lines use; without any, those of the whole text.
 Result<std::set<size_t>> forms_of(const Case& c, bool whole) {
-  const std::string text = case_text(c, kWidestTarget);
+  const std::string_view target = case_target(c);
+  const std::string text = case_text(c, target);
   auto program = sim::Program::load(text);
   if (!program) return program.error().with_context(c.place());
-  const auto [first, last] = body_lines(c, kWidestTarget);
+  const auto [first, last] = body_lines(c, target);
   const auto globals = static_cast<uint32_t>(std::count(c.globals.begin(), c.globals.end(), '\n'));
   std::set<size_t> forms;
   for (const ptx::Function& f : program->decoded().module.functions) {

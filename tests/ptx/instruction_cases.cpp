@@ -280,6 +280,13 @@ std::string case_text(const Case& c, std::string_view target) {
   return text + "ret;\n}\n";
 }
 
+std::string_view case_target(const Case& c) {
+  for (const char* target : {"sm_100a", "sm_90a", "sm_103a"}) {
+    if (sim::Program::load(case_text(c, target))) return target;
+  }
+  return "sm_120a";
+}
+
 std::pair<uint32_t, uint32_t> body_lines(const Case& c, std::string_view target) {
   const auto lines = [](const std::string& text) {
     return static_cast<uint32_t>(std::count(text.begin(), text.end(), '\n'));

@@ -55,6 +55,8 @@ std::vector<Case> read_cases(const std::string& folder);
 
 // The module of a case; its entry is `k`.
 std::string case_text(const Case& c, std::string_view target);
+// A target that has all that the case uses.
+std::string_view case_target(const Case& c);
 // The lines of that text, from 1, that come from the case and not from what surrounds it.
 std::pair<uint32_t, uint32_t> body_lines(const Case& c, std::string_view target);
 // SHA-256, in hex, of the case and its text for the target.

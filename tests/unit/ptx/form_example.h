@@ -5,6 +5,7 @@
 
 #include "ptx/fragment_size.h"
 #include "ptx/instruction_table.h"
+#include "ptx/load.h"
 #include "ptx/modifier_words.h"
 
 #include <algorithm>
@@ -15,8 +16,7 @@
 namespace jitgemm::ptx {
 
 // Registers of every width, a symbol, a label, a function and the rest that an example may name.
-inline constexpr std::string_view kExampleHead = R"(.version 9.0
-.target sm_100a
+inline constexpr std::string_view kExampleHead = R"(
 .address_size 64
 .global .align 16 .b8 data[64];
 .extern .func (.param .b32 result) callee (.param .b64 argument);
@@ -38,7 +38,17 @@ prototype: .callprototype (.param .b32 _) _ (.param .b64 _);
 struct FormExample {
   std::string instruction;  // without ';'
   size_t line_in_module = 18;
-  std::string module() const { return std::string(kExampleHead) + instruction + ";\nret;\n}\n"; }
+  std::string module(std::string_view target) const {
+    return ".version 9.0\n.target " + std::string(target) + std::string(kExampleHead) +
+           instruction + ";\nret;\n}\n";
+  }
+  // For a target that has it.
+  std::string module() const {
+    for (const char* target : {"sm_100a", "sm_90a", "sm_103a"}) {
+      if (load_module(module(target))) return module(target);
+    }
+    return module("sm_120a");
+  }
 };
 
 namespace example_detail {

@@ -42,7 +42,7 @@ TEST(InstructionCases, EveryRowOfTheTableIsExecutedToTheExpectedResult) {
   std::set<size_t> executed;
   size_t runs = 0;
   for (const Case& c : ptx_cases::read_cases(source_path("cases"))) {
-    const Result<Program> program = Program::load(case_text(c, "sm_100a"));
+    const Result<Program> program = Program::load(case_text(c, case_target(c)));
     EXPECT_TRUE(program.has_value()) << c.place() << ": " << program.error().to_string() << "\n"
                                      << c.body;
     if (!program) continue;

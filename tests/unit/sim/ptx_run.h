@@ -8,20 +8,36 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 namespace jitgemm::sim {
 
+// A target that has what the body uses.
+inline const char* target_for(const std::string& body) {
+  if (body.find("wgmma.") != std::string::npos) return "sm_90a";
+  if (body.find("tcgen05.ld.red") != std::string::npos) return "sm_103a";
+  const bool warp_kinds = body.find("mma.sync") != std::string::npos ||
+                          body.find("mma.sp::ordered_metadata") != std::string::npos;
+  return warp_kinds && body.find(".kind::") != std::string::npos ? "sm_120a" : "sm_100a";
+}
+
 // A module around the body of one entry `k`. Registers of every kind are declared in plenty.
 inline std::string kernel_text(const std::string& parameters, const std::string& body,
                                const std::string& globals = "") {
-  return ".version 8.6\n.target sm_100a\n.address_size 64\n" + globals + "\n.visible .entry k(" +
-         parameters +
+  return std::string(".version 8.6\n.target ") + target_for(body) + "\n.address_size 64\n" +
+         globals + "\n.visible .entry k(" + parameters +
          ")\n{\n.reg .pred %p<20>;\n.reg .b16 %h<20>;\n.reg .b32 %r<60>;\n.reg .b64 %rd<40>;\n.reg "
          ".f32 %f<40>;\n.reg .f64 %fd<20>;\n" +
          body + "\n}\n";
+}
+
+// The names of all faults that Runner has seen reported in this process.
+inline std::set<std::string>& reported_faults() {
+  static std::set<std::string> names;
+  return names;
 }
 
 class Runner {
@@ -57,7 +73,12 @@ class Runner {
   }
   Result<Report> run(const Program& program) {
     launch.parameters = parameters_;
-    return sim::run(program, launch, options);
+    Result<Report> report = sim::run(program, launch, options);
+    if (!report) {
+      const std::string& text = report.error().message();
+      reported_faults().insert(text.substr(0, text.find('\n')));
+    }
+    return report;
   }
   // The message of the fault, or "" after a clean run, or the error's text with its name.
   std::string outcome() {
