@@ -15,8 +15,11 @@ namespace jitgemm::simrun {
 
 inline std::string module_text(const std::string& parameters, const std::string& body,
                                const std::string& globals = "") {
-  return ".version 8.6\n.target sm_90a\n.address_size 64\n" + globals + "\n.visible .entry k(" +
-         parameters +
+  const bool blackwell = body.find("tcgen05.") != std::string::npos ||
+                         body.find("clusterlaunchcontrol.") != std::string::npos ||
+                         body.find("st.bulk") != std::string::npos;
+  return std::string(".version 8.6\n.target ") + (blackwell ? "sm_100a" : "sm_90a") +
+         "\n.address_size 64\n" + globals + "\n.visible .entry k(" + parameters +
          ")\n{\n.reg .pred %p<8>;\n.reg .b16 %h<8>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<40>;\n"
          ".reg .f32 %f<8>;\n.reg .f64 %fd<8>;\n" +
          body + "\nret;\n}\n";
