@@ -37,7 +37,7 @@ prototype: .callprototype (.param .b32 _) _ (.param .b64 _);
 
 struct FormExample {
   std::string instruction;  // without ';'
-  size_t line_in_module = 18;
+  size_t line_in_module = 19;
   std::string module(std::string_view target) const {
     return ".version 9.0\n.target " + std::string(target) + std::string(kExampleHead) +
            instruction + ";\nret;\n}\n";
