@@ -93,7 +93,9 @@ class SimRun(unittest.TestCase):
         self.change("transpose.ptx", "  bar.sync 0;\n", "")
         done = self.run_example(code=1)
         self.assertIn("SIMULATOR_FAULT", done.stderr)
-        self.assertIn("ld.shared.f32", done.stderr)
+        lines = (self.folder / "transpose.ptx").read_text().splitlines()
+        load = next(i for i, line in enumerate(lines, 1) if "ld.shared.f32" in line)
+        self.assertIn(f"memory never written was read before: shared offset 0x480 at line {load}", done.stderr)
         self.assertEqual(json.loads(self.run_example("--json", code=1).stdout)["status"], "SIMULATOR_FAULT")
         self.run_example("--sanitize", "off", code=1)  # no fault, but the wrong result
 
