@@ -255,8 +255,18 @@ std::vector<Subject> subjects() {
   contiguous.sides = GroupedCase::Sides::kRows;
   GroupedCase masked = contiguous;
   masked.layout = GroupLayout::kMasked;
-  masked.counts = {100, 20, 33, 128};
-  masked.m = 130;
+  // Whole tiles one after the other in each CTA: their boxes use each other's places again.
+  masked.counts = {256, 20, 33, 128};
+  masked.m = 260;
+  // Fewer stages than a tile has blocks of k: a warpgroup without rows of the tile cannot pass them
+  // all at once.
+  PlanOverrides few_stages;
+  few_stages.stages = 3;
+  GroupedCase clustered = contiguous;
+  clustered.counts = {384, 70, 128};
+  clustered.n = 264;
+  clustered.k = 1024;
+  clustered.sides = GroupedCase::Sides::kSharedWeights;
   GroupedCase few = contiguous;
   few.counts = {5, 9, 0, 3, 17};
   few.n = 256;
@@ -297,8 +307,9 @@ std::vector<Subject> subjects() {
   all.push_back(dense("align_rows", odd_rows, aligned, {}));
   all.push_back(dense("sm90_after_align_rows", odd_rows, aligned, {}, 1));
   all.push_back(Subject{"draw_normal", Arch::kSm90a, draw_run});
-  all.push_back(grouped("sm90_contiguous", contiguous, Arch::kSm90a, {}, {}));
-  all.push_back(grouped("sm90_masked", masked, Arch::kSm90a, {}, {}));
+  all.push_back(grouped("sm90_contiguous", contiguous, Arch::kSm90a, few_stages, {}));
+  all.push_back(grouped("sm90_masked", masked, Arch::kSm90a, few_stages, {}));
+  all.push_back(grouped("sm90_clustered", clustered, Arch::kSm90a, few_stages, {}));
   all.push_back(grouped("sm90_swap_contiguous", few, Arch::kSm90a, {}, {}));
   all.push_back(grouped("sm100_contiguous", tensor, Arch::kSm100a, wide,
                         {permit, around_alloc, another_follows}));
