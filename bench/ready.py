@@ -52,6 +52,9 @@ def rows_of(program, samples, driver):
                     continue
                 taken = [first_launch(program, shape, driver, environment)[0] for _ in range(samples)]
                 taken = [t for t in taken if t]
+                if not taken:
+                    print(f"ready: {origin}, {shape}: the first launch alone succeeded", file=sys.stderr)
+                    continue
                 rows.append({"m": shape[0], "n": shape[1], "k": shape[2], "policy": "exact", "from": origin,
                              "median_ms": statistics.median(t["all_ms"] for t in taken), "samples": taken})
     return rows, why

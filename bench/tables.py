@@ -182,6 +182,8 @@ def scales_table(result):
     for shape in result["shapes"]:
         times = {False: None, True: None}
         for contender in shape["contenders"]:
+            if contender["name"] != "jitgemm":
+                continue
             columns = contender["variant"].endswith("scales=column")
             times[columns] = times[columns] or results.time_us(contender, "rested")
         rows.append([str(shape["m"]), str(shape["n"]), str(shape["k"]), *[microseconds(t) for t in times.values()],

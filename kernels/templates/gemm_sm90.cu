@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block-scaled FP8 product for Hopper: a persistent, warp-specialised kernel. One producer
-// warpgroup fills a ring of shared-memory stages (tiles by TMA, scales by cp.async); one or two
-// math warpgroups multiply each k-block with wgmma and promote it into fp32 registers:
+// warpgroup fills a ring of shared-memory stages (tiles and scales by TMA, where it can address
+// them, else by copies); one to three math warpgroups multiply each k-block with wgmma and promote
+// it into fp32 registers:
 //   s = a_scale * b_scale (rounded once), acc = fma(dot of the k-block, s, acc), k-blocks in rising
 //   order.
 // The kernel speaks of rows and columns of the wgmma: rows are m and columns n, or, with
@@ -50,7 +51,6 @@ struct Epilogue {
       if constexpr (Spec::kGroupLayout == kMasked) {
         // From here on rows are those of all groups together, which one map spans.
         tile.row += owner_of_rows(tile.group) * p.out_group_rows;
-        tile.end += owner_of_rows(tile.group) * p.out_group_rows;
       }
       store_rows_by_tma(shared, p, tile, thread, wave, acc, store_buffer);
     } else {

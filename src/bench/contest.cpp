@@ -103,7 +103,7 @@ Status Contest::repeat_all(uint64_t out, size_t bytes, int runs) {
   for (Entry& entry : entries_) {
     RepeatResult repeats;
     for (int run = 0; run <= runs; ++run) {
-      // Every other launch has one right in front of it, so that not all find an idle device.
+      // Every other one follows a launch and the fill, so that not all find an idle device.
       if (run % 2 == 1) JITGEMM_TRY(entry.contender->launch(0, session_.stream()));
       JITGEMM_TRY(session_.fill(out, 0xff, bytes));
       JITGEMM_TRY(entry.contender->launch(0, session_.stream()));

@@ -472,11 +472,8 @@ Result<GemmPlan> plan_sm100(const PlannerInput& input) {
     return unsupported(
         "overrides: no kernel has that combination; tiles are 128 x 16..256 or, with swapped "
         "operands, 16..128 x 128, in steps of 16 (narrower where each column has a scale of its "
-        "own "
-        "or rows are illegal for TMA); pairs and clusters that share an operand need TMA-legal "
-        "rows; k is split 2, 4 or "
-        "8 ways "
-        "for swapped operands");
+        "own or rows are illegal for TMA); pairs and clusters that share an operand need TMA-legal "
+        "rows; k is split 2, 4 or 8 ways for swapped operands");
   }
   // Among equals the first: fewer CTAs a cluster, narrower tiles.
   const Choice best =

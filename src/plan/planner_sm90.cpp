@@ -504,10 +504,9 @@ Result<GemmPlan> plan_sm90(const PlannerInput& input) {
   const std::vector<Choice> list = choices(in);
   if (list.empty()) {
     return unsupported(
-        "overrides: no kernel has that combination; tiles are 64, 128 or 256 x 16..256 in steps of "
-        "16 or, with swapped operands, 8..256 x 64 or 128; k is split up to 8 ways, clusters are "
-        "the "
-        "splits of a tile");
+        "overrides: no kernel has that combination; tiles are 64, 128, 192 or 256 x 16..256 in "
+        "steps of 16 or, with swapped operands, 8..256 x 64 or 128, as far as registers and shared "
+        "memory reach; k is split up to 8 ways over a cluster, or clusters of 2 share an operand");
   }
   // Among equals the first: operands on their own sides, smaller tiles, fewer splits.
   const Choice best = *std::min_element(

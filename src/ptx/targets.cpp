@@ -299,11 +299,4 @@ std::string target_problem(Target target, Opcode opcode, std::string_view mnemon
   return "";
 }
 
-std::string_view targets_of(Opcode opcode) {
-  for (const Rule& rule : kRules) {
-    if (rule.opcode == opcode && rule.words.empty()) return rule.targets;
-  }
-  return "10+";
-}
-
 }  // namespace jitgemm::ptx

@@ -26,7 +26,5 @@ bool is_among(Target target, std::string_view alternatives);
 
 // What the mnemonic, as it stands in the text, needs and the target lacks; empty if nothing.
 std::string target_problem(Target target, Opcode opcode, std::string_view mnemonic);
-// The rule that holds for every form of a family.
-std::string_view targets_of(Opcode opcode);
 
 }  // namespace jitgemm::ptx

@@ -70,10 +70,6 @@ int code_type(DType dtype) {
   return dtype == DType::kF8E5M2 ? 1 : 0;
 }
 
-bool is_fp8(DType dtype) {
-  return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2;
-}
-
 Drawing codes_drawing(const OperandDraw& draw) {
   return {
       "draw_codes.cu",
@@ -186,9 +182,9 @@ Status compare_with_twin(const OperandDraw& draw, const DrawnOperand& drawn) {
 
 Status compile_drawing(Context& context, const GemmProblem& problem, InputKind kind) {
   for (const OperandDraw& draw : input_draws(problem, kind, 0)) {
-    const Drawing drawing = draw.quantized()                   ? normal_drawing()
-                            : is_fp8(draw.quantize.code_dtype) ? codes_drawing(draw)
-                                                               : values_drawing(draw);
+    const Drawing drawing = draw.quantized()                           ? normal_drawing()
+                            : is_fp8_operand(draw.quantize.code_dtype) ? codes_drawing(draw)
+                                                                       : values_drawing(draw);
     JITGEMM_ASSIGN(const BuiltKernel drawn, build(context, problem.arch, drawing));
     if (!draw.quantized()) continue;
     JITGEMM_ASSIGN(const BuiltKernel quantize,
@@ -229,7 +225,7 @@ Result<DrawnOperand> draw_operand_on(Context& context, Device& device, const Ope
     const auto count = static_cast<uint64_t>(draw.rows * draw.cols);
     const std::array<MemoryRange, 1> ranges = {{{codes.address(), drawn.codes.bytes.size(), true}}};
     const int64_t ctas = ceil_div(ceil_div(draw.rows * draw.cols, 4), kThreads);
-    if (is_fp8(draw.quantize.code_dtype)) {
+    if (is_fp8_operand(draw.quantize.code_dtype)) {
       const DrawParams params = {codes.address(), count, draw.seed, draw.stream, 0};
       JITGEMM_TRY(launch(context, device, codes_drawing(draw), ctas, params, ranges));
     } else {

@@ -17,7 +17,7 @@ namespace jitgemm::sim {
 namespace {
 
 constexpr uint32_t kMbarrierBytes = 8;
-constexpr uint32_t kMaxBytes = 32;  // .v4 of 64 bits
+constexpr uint32_t kMaxBytes = 16;  // .v4 of 32 bits, .v2 of 64
 
 struct Source {
   std::array<std::byte, kMaxBytes> bytes{};

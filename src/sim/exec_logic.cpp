@@ -530,13 +530,13 @@ Step mov_pack(Warp& w, const Op& op, LaneMask active) {
     }
     std::memcpy(w.banks[0] + d.offset + i * stride, value, stride);
   });
-  Warp::PartlyUndefined partly;
+  std::vector<LaneMask> parts;
   for (uint32_t e = 0; undefined != 0 && e < list.count; ++e)
-    partly.parts.push_back(w.undefined(lists[list.offset + e]) & active);
+    parts.push_back(w.undefined(lists[list.offset + e]) & active);
   w.set_undefined(d, undefined, active);
   if (undefined != 0 && active == w.live) {
-    partly.whole = w.undefined(d);
-    w.partly_undefined[d.state] = std::move(partly);
+    w.partly_undefined[d.state] = std::move(parts);
+    w.state(d).partly = true;
   }
   return Step::kNext;
 }
@@ -558,11 +558,10 @@ Step mov_unpack(Warp& w, const Op& op, LaneMask active) {
       w.set_value(o, i, v);
     }
   });
-  const auto partly = undefined == 0 ? w.partly_undefined.end() : w.partly_undefined.find(a.state);
-  const bool by_part = partly != w.partly_undefined.end() && partly->second.whole == undefined &&
-                       partly->second.parts.size() == list.count;
   // A copy: a part may be the register itself.
-  const std::vector<LaneMask> parts = by_part ? partly->second.parts : std::vector<LaneMask>{};
+  std::vector<LaneMask> parts;
+  if (undefined != 0 && w.state(a).partly) parts = w.partly_undefined.at(a.state);
+  const bool by_part = parts.size() == list.count;
   for (uint32_t e = 0; e < list.count; ++e)
     w.set_undefined(lists[list.offset + e], by_part ? parts[e] : undefined, active);
   return Step::kNext;

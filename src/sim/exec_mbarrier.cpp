@@ -612,6 +612,7 @@ Step check_async_source(Warp& w, const Op& op, uint32_t lane, Cta& cta, uint64_t
   if (check_written_before(w, op, lane, cta, offset, bytes, what) == Step::kFault)
     return Step::kFault;
   if (op.instruction->opcode != ptx::Opcode::kTcgen05Mma &&
+      op.instruction->opcode != ptx::Opcode::kTcgen05MmaWs &&
       op.instruction->opcode != ptx::Opcode::kTcgen05Cp) {
     return Step::kNext;
   }

@@ -87,7 +87,9 @@ Step issue_cp(Warp& w, const Op& op, uint32_t lane) {
       // Words never written stay that, as production code copies scale factors that its tile has
       // not; words in flight are a fault.
       const WrittenMap& written = cta->shared.written;
-      if (missing && written.all(at, packed_bytes))
+      const bool in_flight =
+          cta->shared.shadow.find_async_write(at, packed_bytes) != SharedShadow::kNone;
+      if (missing && (in_flight || written.all(at, packed_bytes)))
         return check_async_source(w, op, lane, *cta, at, packed_bytes, kSource);
       for (uint32_t word = 0; word < 4; ++word) {
         const bool there = !missing || (!decompresses && written.all(at + 4 * word, 4));

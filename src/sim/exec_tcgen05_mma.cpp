@@ -292,7 +292,9 @@ void complete_mma(Cluster& cluster, MmaOperation& o) {
   const auto columns = static_cast<uint32_t>(d.n);
   const auto k = static_cast<size_t>(d.k);
   for (size_t col = 0; col < o.zero_columns.size(); ++col) {
-    if (o.zero_columns[col]) std::fill_n(b.begin() + static_cast<std::ptrdiff_t>(col * k), k, 0u);
+    if (!o.zero_columns[col]) continue;
+    std::fill_n(b.begin() + static_cast<std::ptrdiff_t>(col * k), k, 0u);
+    missing_columns[col] = false;
   }
   for (uint32_t index = 0; index < o.shares.size(); ++index) {
     Share& share = o.shares[index];

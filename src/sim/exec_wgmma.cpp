@@ -214,7 +214,9 @@ void complete(Pending& p) {
         if (bad) undefined |= LaneMask{1} << lane;
       }
     }
-    w.state(p.d[static_cast<size_t>(r)]).undefined = undefined;
+    RegisterState& state = w.state(p.d[static_cast<size_t>(r)]);
+    state.undefined = undefined;
+    state.partly = false;
   }
   end_operand_read(w.cta, p.a_chunks);
   end_operand_read(w.cta, p.b_chunks);

@@ -42,6 +42,7 @@ struct RegisterState {
   LaneMask pending = 0;
   LaneMask unfenced = kAllLanes;  // accessed since the last wgmma.fence; reads: see kOpFragments
   uint32_t matrix_use = 0;        // by which kind of wgmma access since then (exec_wgmma.cpp)
+  bool partly = false;            // packed, and not written since: Warp::partly_undefined has it
 };
 
 struct Split;
@@ -157,13 +158,9 @@ class Warp {
     return value(operand, lane) + static_cast<uint64_t>(operand.displacement);
   }
 
-  // A register that was packed from parts of which some were never written: lanes by part. Good as
-  // long as the register's own mask is what it was then.
-  struct PartlyUndefined {
-    LaneMask whole = 0;
-    std::vector<LaneMask> parts;
-  };
-  std::map<uint32_t, PartlyUndefined> partly_undefined;  // by state
+  // Of registers that were packed from parts of which some were never written: lanes by part. By
+  // state, and good while that says `partly`.
+  std::map<uint32_t, std::vector<LaneMask>> partly_undefined;
 
   RegisterState& state(const Operand& operand) { return states[operand.state]; }
   LaneMask undefined(const Operand& operand) const { return states[operand.state].undefined; }
@@ -171,11 +168,13 @@ class Warp {
     RegisterState& s = states[operand.state];
     s.undefined &= ~active;
     s.unfenced |= active;
+    s.partly = false;
   }
   void set_undefined(const Operand& operand, LaneMask which, LaneMask active) {
     RegisterState& s = states[operand.state];
     s.undefined = (s.undefined & ~active) | (which & active);
     s.unfenced |= active;
+    s.partly = false;
   }
   // Registers that an asynchronous operation owns until its wait. Sinks and constants are ignored.
   void mark_pending(const Operand& operand, LaneMask active);

@@ -81,14 +81,10 @@ float value_of(const OperandDraw& draw, const RandomStream& random, uint64_t ind
   return 0;
 }
 
-bool is_fp8(DType dtype) {
-  return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2;
-}
-
 }  // namespace
 
 bool OperandDraw::quantized() const {
-  return distribution == Distribution::kNormal && is_fp8(quantize.code_dtype);
+  return distribution == Distribution::kNormal && is_fp8_operand(quantize.code_dtype);
 }
 
 Result<DrawnOperand> draw_operand(const OperandDraw& draw) {
@@ -101,7 +97,7 @@ Result<DrawnOperand> draw_operand(const OperandDraw& draw) {
   const RandomStream random(draw.seed, draw.stream);
   each_element(draw, random, [&](int64_t i, uint64_t index, NormalNumbers& normal) {
     const float value = value_of(draw, random, index, largest, normal);
-    if (is_fp8(dtype)) {
+    if (is_fp8_operand(dtype)) {
       drawn.codes.data<uint8_t>()[i] =
           dtype == DType::kF8E5M2 ? encode_e5m2(value) : encode_e4m3(value);
     } else if (dtype == DType::kF8E8M0) {

@@ -92,7 +92,7 @@ TEST_P(DeviceInputs, OperandsOfEveryKindAreThoseOfTheCpu) {
 }
 
 // Sources of each type for the quantiser, operands of 16 bits, and grouped ones.
-TEST_P(DeviceInputs, WideOperandsAndSourcesAreThoseOfTheCpu) {
+TEST_P(DeviceInputs, OperandsSourcesAndScalesOfEveryKindAreThoseOfTheCpu) {
   struct Case {
     InputKind kind;
     DType a;
@@ -113,6 +113,9 @@ TEST_P(DeviceInputs, WideOperandsAndSourcesAreThoseOfTheCpu) {
       {InputKind::kSpecialValues, kHalf,       kCodes, kAny   },
       {InputKind::kSeed,          kHalf,       kHalf,  kAny   },
       {InputKind::kSmallIntegers, kBrain,      kBrain, kAny   },
+      {InputKind::kWideScales,    kCodes,      kCodes, kAny   },
+      {InputKind::kWideScales,    kCodes,      kCodes, kPowers},
+      {InputKind::kSmallIntegers, kCodes,      kCodes, kAny   },
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(input_kind_name(c.kind));
@@ -132,6 +135,7 @@ TEST_P(DeviceInputs, WideOperandsAndSourcesAreThoseOfTheCpu) {
     const BlockScaledTensors twin = make_block_scaled_tensors(problem, c.kind, 5).value();
     EXPECT_EQ(drawn->a_source.bytes, twin.a_source.bytes);
     EXPECT_EQ(drawn->a.bytes, twin.a.bytes);
+    EXPECT_EQ(drawn->a_scales.bytes, twin.a_scales.bytes);
     EXPECT_EQ(drawn->b.bytes, twin.b.bytes);
     EXPECT_EQ(drawn->b_scales.bytes, twin.b_scales.bytes);
   }

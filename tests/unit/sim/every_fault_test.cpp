@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // That the tests commit every fault of faults.h: asked when they are run in one process with
-// JITGEMM_EVERY_FAULT set, as the test unit_sim.every_fault does.
+// JITGEMM_EVERY_FAULT set, as the test sim.every_fault_is_committed does.
 #include "sim/faults.h"
 #include "unit/sim/ptx_run.h"
 

@@ -94,6 +94,18 @@ TEST(UndefinedValues, APartThatIsDefinedCanBeTakenOutOfAPackedRegister) {
               HasSubstr("value to store was never written"));
 }
 
+TEST(UndefinedValues, WhatWasPackedIsForgottenWhenTheRegisterIsWrittenAgain) {
+  const std::string body = R"(
+  mov.u32 %r1, 7;
+  mov.b64 %rd4, {%r9, %r1};
+  mov.b64 %rd4, %rd5;
+  mov.b64 {%r2, %r3}, %rd4;
+  st.global.u32 [%rd1], %r3;
+  ret;
+)";
+  EXPECT_THAT(run(body).strict, HasSubstr("value to store was never written"));
+}
+
 // A of 16 x 16 in f16 whose rows 8 to 15 nobody wrote.
 std::string product(int stored_register) {
   return fmt::format(R"(
