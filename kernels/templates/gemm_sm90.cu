@@ -33,12 +33,20 @@ struct Epilogue {
     return !Config::kStoresAtOnce && (whole(tile) || (!Config::kTmaStore && Config::kWaves == 1));
   }
 
-  __device__ __forceinline__ void store_now(const TileOrigin& tile, int wave,
-                                            const float (&acc)[Config::kRegisters]) {
+  // The waves of a tile, one after another, all in one way: the sums stay in registers only where
+  // their loop is unrolled, and the compiler leaves one that branches in every round as it is.
+  template <bool kWhole>
+  __device__ __forceinline__ void store_waves(const TileOrigin& tile, const Accumulators& acc) {
+#pragma unroll
+    for (int wave = 0; wave < Config::kWaves; ++wave) {
+      store<kWhole>(tile, wave, acc[wave]);
+    }
+  }
+  __device__ __forceinline__ void store_now(const TileOrigin& tile, const Accumulators& acc) {
     if (whole(tile)) {
-      store<true>(tile, wave, acc);
+      store_waves<true>(tile, acc);
     } else {
-      store<false>(tile, wave, acc);
+      store_waves<false>(tile, acc);
     }
   }
   // kWhole: the tile is known to be whole, if that matters.
@@ -84,10 +92,7 @@ __device__ __forceinline__ void consume_unscaled(const Shared& shared, const Gem
     tiles.pass(tile);
     tile = tiles.passed();
     tiles.release_passed();
-#pragma unroll
-    for (int wave = 0; wave < Config::kWaves; ++wave) {
-      epilogue.store_now(tile, wave, acc[wave]);
-    }
+    epilogue.store_now(tile, acc);
   }
   epilogue.finish();
 }
@@ -179,13 +184,13 @@ __device__ __forceinline__ void consume(const Shared& shared, const GemmParams& 
     tile = tiles.passed();
     pending = Epilogue::can_wait(tile);
     if (!pending) {
+      if constexpr (Config::kStoresAtOnce) {
+        epilogue.store_now(tile, acc);
+      } else {
+        epilogue.store_waves<false>(tile, acc);
+      }
 #pragma unroll
       for (int wave = 0; wave < Config::kWaves; ++wave) {
-        if constexpr (Config::kStoresAtOnce) {
-          epilogue.store_now(tile, wave, acc[wave]);
-        } else {
-          epilogue.store<false>(tile, wave, acc[wave]);
-        }
         clear(acc[wave]);
       }
       tiles.release_passed();

@@ -124,6 +124,7 @@ struct IntegerField {
 constexpr IntegerField kIntegerFields[] = {
     {"registers",      &EntryMetadata::registers     },
     {"spill_bytes",    &EntryMetadata::spill_bytes   },
+    {"stack_bytes",    &EntryMetadata::stack_bytes   },
     {"shared_bytes",   &EntryMetadata::shared_bytes  },
     {"compile_ms",     &EntryMetadata::compile_ms    },
     {"created_unix_s", &EntryMetadata::created_unix_s},

@@ -31,6 +31,7 @@ struct EntryMetadata {
   std::string compiler_version;  // e.g. "NVRTC 13.0"
   int64_t registers = 0;         // a thread
   int64_t spill_bytes = 0;       // a thread, stores and loads together
+  int64_t stack_bytes = 0;       // a thread
   int64_t shared_bytes = 0;      // a block, static and dynamic
   int64_t compile_ms = 0;
   int64_t created_unix_s = 0;

@@ -23,6 +23,7 @@ std::shared_ptr<const KernelImage> image_of(CacheEntry entry, const std::string&
   image->compiler = std::move(entry.metadata.compiler_version);
   image->registers = static_cast<int32_t>(entry.metadata.registers);
   image->spill_bytes = static_cast<int32_t>(entry.metadata.spill_bytes);
+  image->stack_bytes = static_cast<int32_t>(entry.metadata.stack_bytes);
   image->static_shared_bytes = static_cast<int32_t>(entry.metadata.shared_bytes);
   image->compile_ms = static_cast<double>(entry.metadata.compile_ms);
   return image;
@@ -35,6 +36,7 @@ CacheEntry entry_of(const KernelImage& image, const CanonicalKey& key) {
   entry.metadata.compiler_version = image.compiler;
   entry.metadata.registers = image.registers;
   entry.metadata.spill_bytes = image.spill_bytes;
+  entry.metadata.stack_bytes = image.stack_bytes;
   entry.metadata.shared_bytes = image.static_shared_bytes;
   entry.metadata.compile_ms = std::lround(image.compile_ms);
   entry.metadata.created_unix_s = static_cast<int64_t>(std::time(nullptr));

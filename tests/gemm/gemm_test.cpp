@@ -58,6 +58,7 @@ TEST_P(Gemm, MatchesFloat64) {
   EXPECT_NE(result->plan.family, KernelFamily::kReference)
       << "the planner may never choose the reference kernel";
   EXPECT_EQ(result->image.spill_bytes, 0);
+  EXPECT_EQ(result->image.stack_bytes, 0);
   EXPECT_EQ(result->image.warnings, "");
   // The tensor cores must do the work, whatever feeds them.
   const char* instruction =

@@ -95,6 +95,7 @@ TEST_P(GroupedGrid, CompilesWithoutAGpu) {
   const Result<BuiltKernel> built = (*context)->builder().build(*plan, BuildMode::kCached);
   ASSERT_TRUE(built) << built.error().to_string();
   EXPECT_EQ(built->image->spill_bytes, 0);
+  EXPECT_EQ(built->image->stack_bytes, 0);
 }
 
 TEST_P(GroupedGrid, MatchesFloat64AndTouchesNothingElse) {

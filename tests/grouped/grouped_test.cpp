@@ -62,6 +62,7 @@ TEST_P(Grouped, MatchesFloat64AndTouchesNothingElse) {
   }
   EXPECT_NE(result->plan.family, KernelFamily::kReference);
   EXPECT_EQ(result->image.spill_bytes, 0) << to_string(result->plan);
+  EXPECT_EQ(result->image.stack_bytes, 0) << to_string(result->plan);
   EXPECT_EQ(result->image.warnings, "");
   const char* instruction =
       arch_info(problem.arch).has_tensor_memory ? "tcgen05.mma" : "wgmma.mma_async";

@@ -134,7 +134,7 @@ TEST(CacheEntry, AForgedHeaderWithAValidChecksumIsRefused) {
 TEST(CacheEntry, MalformedMetadataWithValidDigestsIsRefused) {
   const std::string good =
       "entry_name=k\ncompiler_version=c\nregisters=1\nspill_bytes=0\n"
-      "shared_bytes=0\ncompile_ms=1\ncreated_unix_s=2\n";
+      "stack_bytes=0\nshared_bytes=0\ncompile_ms=1\ncreated_unix_s=2\n";
   ASSERT_TRUE(parse_entry(entry_with_metadata(good)));
   const std::string unfinished = good.substr(0, good.size() - 1);
   const std::string no_last_value = good.substr(0, good.size() - 2);

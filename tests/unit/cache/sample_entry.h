@@ -23,6 +23,7 @@ inline CacheEntry sample_entry(const CanonicalKey& key, size_t payload_bytes) {
   entry.metadata.compiler_version = "NVRTC 13.0";
   entry.metadata.registers = 168;
   entry.metadata.spill_bytes = 0;
+  entry.metadata.stack_bytes = 16;
   entry.metadata.shared_bytes = 200 * 1024;
   entry.metadata.compile_ms = 812;
   entry.metadata.created_unix_s = 1750000000;

@@ -75,6 +75,7 @@ TEST_P(GroupedCompile, WithoutWarningsAndSpills) {
   ASSERT_TRUE(image) << image.error().to_string();
   EXPECT_EQ(image->warnings, "") << to_string(*plan);
   EXPECT_EQ(image->spill_bytes, 0) << to_string(*plan);
+  EXPECT_EQ(image->stack_bytes, 0) << to_string(*plan);
   const bool hopper = GetParam().problem.arch == Arch::kSm90a;
   EXPECT_NE(image->ptx.find(hopper ? "wgmma.mma_async" : "tcgen05.mma"), std::string::npos);
 }

@@ -117,6 +117,7 @@ TEST_P(Sm100Compile, CleanAndWithTheMatrixInstruction) {
   EXPECT_EQ(image->warnings, "");
   EXPECT_EQ(image->spill_bytes, 0);
   EXPECT_EQ(image->stack_bytes, 0);
+  EXPECT_EQ(image->stack_bytes, 0);
   EXPECT_LE(plan->shared_bytes + image->static_shared_bytes,
             arch_info(p.arch).shared_bytes_per_cta);
   const bool hardware_scales = plan->family == KernelFamily::kSm100Mx;

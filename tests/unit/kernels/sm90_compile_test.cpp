@@ -97,6 +97,7 @@ TEST_P(Sm90Compile, CleanAndWithTheMatrixInstruction) {
   EXPECT_EQ(image->warnings, "");
   EXPECT_EQ(image->spill_bytes, 0);
   EXPECT_EQ(image->stack_bytes, 0);
+  EXPECT_EQ(image->stack_bytes, 0);
   EXPECT_LE(plan->shared_bytes + image->static_shared_bytes,
             arch_info(p.arch).shared_bytes_per_cta);
   EXPECT_NE(image->ptx.find("wgmma.mma_async.sync.aligned.m64n"), std::string::npos);
