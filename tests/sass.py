@@ -18,7 +18,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
+
+import pypi
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = "nvidia-cuda-nvdisasm==13.3.73"
@@ -63,24 +64,16 @@ BLACKWELL = (
 )
 
 
-def disassembler(folder):
-    """The folder of nvdisasm, or None where there is none and the package cannot be fetched."""
+def disassembler():
+    """The folder of nvdisasm: that on PATH, else of the package, which is unpacked once. Raises pypi.Unavailable."""
     found = shutil.which("nvdisasm")
     if found:
         return pathlib.Path(found).parent
     unpacked = ROOT / "build" / "nvdisasm"
     target = unpacked / "nvidia" / "cu13" / "bin"
     if not (target / "nvdisasm").exists():
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--disable-pip-version-check", "-d",
-                   folder, PACKAGE]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or ["no reason given"]
-            print(f"SKIPPED sass: {PACKAGE} cannot be fetched: {lines[-1]}")
-            return None
-        (wheel,) = pathlib.Path(folder).glob("nvidia_cuda_nvdisasm-*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(unpacked)
+        with tempfile.TemporaryDirectory() as folder, pypi.fetch(PACKAGE, pathlib.Path(folder)) as wheel:
+            wheel.extractall(unpacked)
         (target / "nvdisasm").chmod(0o755)
     return target
 
@@ -124,11 +117,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jitgemm", required=True, help="the jitgemm command")
     options = parser.parse_args()
+    try:
+        path = f"{disassembler()}{os.pathsep}{os.environ['PATH']}"
+    except pypi.Unavailable as reason:
+        print(f"SKIPPED sass: {reason}")
+        return SKIP
     with tempfile.TemporaryDirectory() as folder:
-        tools = disassembler(folder)
-        if tools is None:
-            return SKIP
-        path = f"{tools}{os.pathsep}{os.environ['PATH']}"
         results = [check(options, arch, case, folder, path)
                    for arch, cases in (("sm_90a", HOPPER), ("sm_100a", BLACKWELL)) for case in cases]
     print(f"sass: {sum(results)} of {len(results)} kernels passed")
