@@ -15,3 +15,19 @@ if(JITGEMM_SANITIZE)
   target_link_options(jitgemm_options INTERFACE -fsanitize=${JITGEMM_SANITIZE})
   target_link_options(jitgemm_sanitize_link INTERFACE -fsanitize=${JITGEMM_SANITIZE})
 endif()
+
+# How programs under the thread sanitizer are started. That of GCC 12 and 13 does not start where the kernel spreads
+# addresses over more bits (vm.mmap_rnd_bits of 32) than its map of memory has room for, so they are not spread, where
+# the system lets us say so.
+set(JITGEMM_START_THREAD_SANITIZED "")
+find_program(JITGEMM_SETARCH setarch)
+mark_as_advanced(JITGEMM_SETARCH)
+if(JITGEMM_SETARCH)
+  execute_process(COMMAND ${JITGEMM_SETARCH} -R true RESULT_VARIABLE refused OUTPUT_QUIET ERROR_QUIET)
+  if(refused EQUAL 0)
+    set(JITGEMM_START_THREAD_SANITIZED ${JITGEMM_SETARCH} -R)
+  endif()
+endif()
+if(JITGEMM_SANITIZE MATCHES thread)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${JITGEMM_START_THREAD_SANITIZED})
+endif()
