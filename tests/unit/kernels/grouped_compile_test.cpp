@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grouped kernels of the sizes that models have, through the compiler: no warning, no spill, and
 // the matrix instruction. The tests of whole products are too small for these tiles.
-#include "compile/nvrtc_compiler.h"
-#include "plan/planner.h"
-#include "specialize/kernel_source.h"
+#include "unit/kernels/kernel_case.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -65,19 +63,10 @@ std::vector<Case> cases() {
 class GroupedCompile : public testing::TestWithParam<Case> {};
 
 TEST_P(GroupedCompile, WithoutWarningsAndSpills) {
-  const Result<std::unique_ptr<NvrtcCompiler>> compiler = NvrtcCompiler::open("");
-  ASSERT_TRUE(compiler) << compiler.error().to_string();
-  const Result<GemmPlan> plan = plan_gemm(GetParam().problem);
-  ASSERT_TRUE(plan) << plan.error().to_string();
-  const Result<KernelSource> source = specialize(*plan, TemplateStore());
-  ASSERT_TRUE(source) << source.error().to_string();
-  const Result<KernelImage> image = (*compiler)->compile(*source);
-  ASSERT_TRUE(image) << image.error().to_string();
-  EXPECT_EQ(image->warnings, "") << to_string(*plan);
-  EXPECT_EQ(image->spill_bytes, 0) << to_string(*plan);
-  EXPECT_EQ(image->stack_bytes, 0) << to_string(*plan);
+  const auto kernel = compile_clean(GetParam().problem);
+  ASSERT_TRUE(kernel);
   const bool hopper = GetParam().problem.arch == Arch::kSm90a;
-  EXPECT_NE(image->ptx.find(hopper ? "wgmma.mma_async" : "tcgen05.mma"), std::string::npos);
+  EXPECT_NE(kernel->image.ptx.find(hopper ? "wgmma.mma_async" : "tcgen05.mma"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, GroupedCompile, testing::ValuesIn(cases()),

@@ -46,7 +46,6 @@ TEST(QuantizeCompile, CleanForEverySourceCodeAndScale) {
     EXPECT_EQ(image->warnings, "");
     EXPECT_EQ(image->spill_bytes, 0);
     EXPECT_EQ(image->stack_bytes, 0);
-    EXPECT_EQ(image->stack_bytes, 0);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "device/sim_device.h"
 #include "selftest/gemm_case.h"
 #include "selftest/grouped_case.h"
+#include "unit/kernels/kernel_case.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -32,65 +33,13 @@ constexpr int kMmaWarp = 1;
 constexpr int kFirstEpilogueWarp = 4;
 constexpr int kStepsPerStage = 4;
 
-struct Case {
-  std::string name;
-  GemmProblem problem;
-  PlanOverrides overrides;
-
-  Case(std::string case_name, int64_t m, int64_t n, int64_t k) : name(std::move(case_name)) {
-    problem.arch = Arch::kSm100a;
-    problem.out_dtype = DType::kF32;
-    problem.m = m;
-    problem.n = n;
-    problem.k = k;
-  }
-  Case pow2() && {
-    problem.scale_values = ScaleValues::kPowerOfTwo;
-    return std::move(*this);
-  }
-  Case bf16_out() && {
-    problem.out_dtype = DType::kBF16;
-    return std::move(*this);
-  }
-  Case group_k(int32_t value) && {
-    problem.group_k = value;
-    return std::move(*this);
-  }
-  Case plain() && {
-    problem.a_dtype = problem.b_dtype = problem.out_dtype = DType::kBF16;
-    return std::move(*this);
-  }
-  Case share(int32_t ctas) && {
-    overrides.cluster = ctas;
-    overrides.constants = {
-        {"kShare", ctas}
-    };
-    return std::move(*this);
-  }
-  Case grouped(int32_t groups) && {
-    problem.grouping.layout = GroupLayout::kRowIndices;
-    problem.grouping.groups = groups;
-    problem.grouping.expected_m = problem.m / groups;
-    problem.m_policy = MPolicy::kClass;
-    return std::move(*this);
-  }
-  Case tile(int32_t m, int32_t n, int32_t stages, int32_t cluster = 1, int32_t split = 1) && {
-    overrides.tile_m = m;
-    overrides.tile_n = n;
-    overrides.stages = stages;
-    overrides.cluster = cluster;
-    overrides.split_k = split;
-    if (cluster == 2 && split == 1) {
-      overrides.constants = {
-          {"kPair", 2}
-      };
-    }
-    return std::move(*this);
-  }
-};
-
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.name;
+KernelCase product(std::string name, int64_t m, int64_t n, int64_t k) {
+  return KernelCase(Arch::kSm100a, std::move(name), m, n, k).out(DType::kF32);
+}
+KernelCase of_16_bits(std::string name, int64_t m, int64_t n, int64_t k) {
+  return KernelCase(Arch::kSm100a, std::move(name), m, n, k)
+      .types(DType::kBF16, DType::kBF16)
+      .out(DType::kBF16);
 }
 
 // What a line of the trace tells: "STEPS cta X,Y,Z warp W LANES LINE: TEXT[ -> results]".
@@ -256,7 +205,7 @@ class Pipeline {
   std::map<int, Cta> ctas_;
 };
 
-Status launch(Context& context, Device& device, const Case& c) {
+Status launch(Context& context, Device& device, const KernelCase& c) {
   if (!c.problem.grouping.grouped()) {
     JITGEMM_ASSIGN(const BlockScaledTensors tensors,
                    make_block_scaled_tensors(c.problem, InputKind::kSeed, 7));
@@ -277,7 +226,7 @@ Status launch(Context& context, Device& device, const Case& c) {
   return ok_status();
 }
 
-void run(const Case& c, Held held) {
+void run(const KernelCase& c, Held held) {
   Result<std::shared_ptr<Context>> context = Context::create({});
   ASSERT_TRUE(context) << context.error().to_string();
   PlanRequest request;
@@ -312,35 +261,48 @@ void run(const Case& c, Held held) {
   }
 }
 
-std::vector<Case> cases() {
+std::vector<KernelCase> cases() {
   return {
-      Case("exact", 128, 192, 512).tile(128, 16, 3),
-      Case("exact_two_warps_a_lane_group", 128, 512, 640).tile(128, 64, 3).bf16_out(),
-      Case("exact_pair", 256, 192, 512).tile(128, 32, 3, 2),
-      Case("exact_share", 256, 192, 512).tile(128, 16, 3).share(2),
-      Case("exact_split", 16, 384, 2048).tile(16, 128, 3, 4, 4),
-      Case("hardware", 128, 192, 512).pow2().tile(128, 16, 3),
-      Case("hardware_pair", 256, 192, 512).pow2().tile(128, 32, 3, 2),
-      Case("plain_grouped", 256, 128, 256).plain().tile(128, 16, 3).grouped(2),
+      product("exact", 128, 192, 512).tile(128, 16).stages(3).alone(),
+      product("exact_two_warps_a_lane_group", 128, 512, 640)
+          .tile(128, 64)
+          .stages(3)
+          .alone()
+          .out(DType::kBF16),
+      product("exact_pair", 256, 192, 512).tile(128, 32).stages(3).pair(),
+      product("exact_share", 256, 192, 512).tile(128, 16).stages(3).share(2),
+      product("exact_split", 16, 384, 2048).tile(16, 128).stages(3).split(4),
+      product("hardware", 128, 192, 512).pow2().tile(128, 16).stages(3).alone(),
+      product("hardware_pair", 256, 192, 512).pow2().tile(128, 32).stages(3).pair(),
+      of_16_bits("plain_grouped", 256, 128, 256).tile(128, 16).stages(3).alone().grouped(2),
   };
 }
 
-std::vector<Case> more_cases() {
+std::vector<KernelCase> more_cases() {
   return {
-      Case("exact_four_blocks_a_stage", 128, 192, 128).tile(128, 16, 2).group_k(32),
-      Case("exact_swapped", 16, 1536, 512).tile(16, 128, 3),
-      Case("exact_swapped_pair", 32, 1536, 512).tile(32, 128, 3, 2),
-      Case("exact_grouped", 256, 128, 512).tile(128, 16, 3).grouped(2),
-      Case("hardware_share", 512, 96, 512).pow2().tile(128, 32, 3).share(4),
-      Case("hardware_wide", 256, 1536, 128).pow2().tile(128, 256, 2),
-      Case("hardware_wide_pair", 512, 768, 128).pow2().bf16_out().tile(128, 256, 2, 2),
-      Case("hardware_swapped", 16, 1536, 512).pow2().tile(16, 128, 3),
-      Case("hardware_split", 16, 384, 2048).pow2().tile(16, 128, 3, 4, 4),
-      Case("plain_grouped_swapped", 32, 1024, 256).plain().tile(16, 128, 3).grouped(2),
+      product("exact_four_blocks_a_stage", 128, 192, 128)
+          .tile(128, 16)
+          .stages(2)
+          .alone()
+          .groups(128, 32),
+      product("exact_swapped", 16, 1536, 512).tile(16, 128).stages(3).alone(),
+      product("exact_swapped_pair", 32, 1536, 512).tile(32, 128).stages(3).pair(),
+      product("exact_grouped", 256, 128, 512).tile(128, 16).stages(3).alone().grouped(2),
+      product("hardware_share", 512, 96, 512).pow2().tile(128, 32).stages(3).share(4),
+      product("hardware_wide", 256, 1536, 128).pow2().tile(128, 256).stages(2).alone(),
+      product("hardware_wide_pair", 512, 768, 128)
+          .pow2()
+          .out(DType::kBF16)
+          .tile(128, 256)
+          .stages(2)
+          .pair(),
+      product("hardware_swapped", 16, 1536, 512).pow2().tile(16, 128).stages(3).alone(),
+      product("hardware_split", 16, 384, 2048).pow2().tile(16, 128).stages(3).split(4),
+      of_16_bits("plain_grouped_swapped", 32, 1024, 256).tile(16, 128).stages(3).alone().grouped(2),
   };
 }
 
-class Sm100Pipeline : public testing::TestWithParam<Case> {};
+class Sm100Pipeline : public testing::TestWithParam<KernelCase> {};
 
 TEST_P(Sm100Pipeline, ProductsAndLoadsRunAheadOfAHeldEpilogueOverTheEndsOfTiles) {
   run(GetParam(), Held::kEpilogue);

@@ -42,12 +42,12 @@ struct FormExample {
     return ".version 9.0\n.target " + std::string(target) + std::string(kExampleHead) +
            instruction + ";\nret;\n}\n";
   }
-  // For a target that has it.
-  std::string module() const {
+  // For a target that has it, else for the last asked.
+  Result<Module> loaded() const {
     for (const char* target : {"sm_100a", "sm_90a", "sm_103a"}) {
-      if (load_module(module(target))) return module(target);
+      if (Result<Module> module = load_module(this->module(target))) return module;
     }
-    return module("sm_120a");
+    return load_module(module("sm_120a"));
   }
 };
 
