@@ -23,6 +23,8 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace jitgemm {
 
@@ -257,6 +259,51 @@ inline std::string plan(const jitgemm_grouped_gemm_problem& problem, std::int32_
     return jitgemm_grouped_gemm_plan(&problem, arch, text, length);
   });
 }
+
+// Launches of any PTX module on the simulator: its text, and the description that docs/simulator.md
+// documents. Needs neither context nor device.
+class SimRun {
+ public:
+  // `folder` is that of the files which the description names; "" is the current one.
+  SimRun(std::string ptx, std::string launch_json, std::string folder = std::string())
+      : ptx_(std::move(ptx)), launch_json_(std::move(launch_json)), folder_(std::move(folder)) {}
+
+  // What a buffer of the description holds before a run and, unless its access is "in", after it.
+  // The memory is the caller's and exactly as large as the buffer.
+  void bind(const std::string& name, void* data, std::size_t bytes) {
+    bindings_.push_back({name, data, bytes});
+  }
+  // Runs all launches and returns the report, a JSON document. Throws Error; after
+  // JITGEMM_STATUS_VERIFICATION_FAILED the buffers and report() are there all the same.
+  const std::string& run() {
+    std::vector<jitgemm_sim_buffer> buffers;
+    for (const Binding& b : bindings_) buffers.push_back({b.name.c_str(), b.data, b.bytes});
+    jitgemm_sim_run_arguments arguments = JITGEMM_SIM_RUN_ARGUMENTS_INIT;
+    arguments.ptx = ptx_.c_str();
+    arguments.launch_json = launch_json_.c_str();
+    arguments.folder = folder_.c_str();
+    arguments.buffers = buffers.data();
+    arguments.buffer_count = buffers.size();
+    arguments.report = [](const char* text, std::size_t length, void* user) {
+      static_cast<std::string*>(user)->assign(text, length);
+    };
+    arguments.report_user = &report_;
+    report_.clear();
+    check(jitgemm_sim_run(&arguments));
+    return report_;
+  }
+  const std::string& report() const noexcept { return report_; }
+
+ private:
+  struct Binding {
+    std::string name;
+    void* data;
+    std::size_t bytes;
+  };
+
+  std::string ptx_, launch_json_, folder_, report_;
+  std::vector<Binding> bindings_;
+};
 
 }  // namespace handles
 }  // namespace jitgemm

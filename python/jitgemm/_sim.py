@@ -28,7 +28,7 @@ _DTYPES = {
 
 
 def sim_run(
-    ptx: str,
+    ptx: str | bytes,
     launch: Mapping[str, Any] | str,
     buffers: Mapping[str, Any] | None = None,
     *,
@@ -66,8 +66,12 @@ def sim_run(
         OutOfMemory, IoError: as they say.
     """
     arrays = dict(buffers or {})
-    text = launch if isinstance(launch, str) else json.dumps(_completed(launch, arrays))
-    memory = {name: _memory(name, array) for name, array in arrays.items()}
+    for name in arrays:
+        if not isinstance(name, str):
+            raise errors.InvalidArgument(f"buffers: expected names as keys, found {name!r}")
+    document = launch if isinstance(launch, str) else _completed(launch, arrays)
+    text = document if isinstance(document, str) else _to_json(document)
+    memory = {name: _memory(name, array, _is_input(document, name)) for name, array in arrays.items()}
     given = (_abi.SimBuffer * max(1, len(memory)))(
         *(_abi.SimBuffer(name.encode(), address, size) for name, (address, size, _) in memory.items())
     )
@@ -78,8 +82,8 @@ def sim_run(
 
     arguments = _abi.SimRunArguments(
         struct_size=ctypes.sizeof(_abi.SimRunArguments),
-        ptx=ptx.encode(),
-        launch_json=text.encode(),
+        ptx=_to_c("ptx", ptx),
+        launch_json=_to_c("launch", text),
         folder=None if folder is None else os.fsencode(folder),
         buffers=given,
         buffer_count=len(memory),
@@ -109,18 +113,52 @@ def _completed(launch: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str
 
 def _description(name: str, array: Any) -> dict[str, Any]:
     if not (_arrays.is_numpy(array) or _arrays.is_torch(array)):
-        return {"dtype": "U8", "shape": memoryview(array).nbytes}
+        try:
+            return {"dtype": "U8", "shape": memoryview(array).nbytes}
+        except TypeError as error:
+            raise _no_buffer(name, array) from error
     text = str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
     if text not in _DTYPES:
         raise errors.InvalidArgument(f"{name}: expected one of {', '.join(_DTYPES)}, found {text}")
     return {"dtype": _DTYPES[text], "shape": list(array.shape) or 1}
 
 
-def _memory(name: str, array: Any) -> tuple[int, int, Any]:
+def _to_c(name: str, text: str | bytes) -> bytes:
+    """As C reads it: up to the first NUL, so there must be none."""
+    if not isinstance(text, (str, bytes)):
+        raise errors.InvalidArgument(f"{name}: expected text, found {type(text).__name__}")
+    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    if b"\0" in data:
+        raise errors.InvalidArgument(f"{name}: expected text without NUL, found one at byte {data.index(0)}")
+    return data
+
+
+def _to_json(document: Mapping[str, Any]) -> str:
+    def number(value: Any) -> Any:
+        if hasattr(value, "item") and not getattr(value, "ndim", 0):  # a scalar of numpy or torch
+            return value.item()
+        raise TypeError(f"found {type(value).__name__}")
+
+    try:
+        return json.dumps(document, default=number, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise errors.InvalidArgument(f'launch: expected what JSON has (NaN is the string "nan"): {error}') from error
+
+
+def _is_input(document: Mapping[str, Any] | str, name: str) -> bool:
+    """Whether the kernel only reads the buffer, as far as a mapping says."""
+    described = document.get("buffers", {}) if isinstance(document, Mapping) else {}
+    buffer = described.get(name) if isinstance(described, Mapping) else None
+    return isinstance(buffer, Mapping) and buffer.get("access") == "in"
+
+
+def _memory(name: str, array: Any, read_only: bool) -> tuple[int, int, Any]:
     """Address, bytes, and what keeps them."""
     if _arrays.is_numpy(array):
-        if not (array.flags.c_contiguous and array.flags.writeable):
-            raise errors.InvalidArgument(f"{name}: expected a contiguous array that may be written to")
+        if not (array.flags.c_contiguous and (array.flags.writeable or read_only) and array.dtype.isnative):
+            raise errors.InvalidArgument(
+                f"{name}: expected a contiguous array in this machine's byte order, writable unless its access is 'in'"
+            )
         return array.__array_interface__["data"][0], array.nbytes, array
     if _arrays.is_torch(array):
         if array.device.type != "cpu" or not array.is_contiguous():
@@ -130,7 +168,11 @@ def _memory(name: str, array: Any) -> tuple[int, int, Any]:
         size = memoryview(array).nbytes
         held = (ctypes.c_char * size).from_buffer(array)
     except (TypeError, ValueError) as error:
-        raise errors.InvalidArgument(
-            f"{name}: expected a numpy array, a torch tensor or a writable buffer, found {type(array).__name__}"
-        ) from error
+        raise _no_buffer(name, array) from error
     return ctypes.addressof(held), size, held
+
+
+def _no_buffer(name: str, array: Any) -> errors.InvalidArgument:
+    return errors.InvalidArgument(
+        f"{name}: expected a numpy array, a torch tensor or a writable buffer, found {type(array).__name__}"
+    )

@@ -91,3 +91,37 @@ def test_types_of_ml_dtypes_have_names() -> None:
     launch = {"launches": [{"entry": "k", "block": 2, "parameters": [{"buffer": "x"}]}]}
     jitgemm.sim_run(INCREMENT, launch, {"x": x})
     assert x.view(np.uint8).tolist() == [1, 0, 0, 0, 1, 0, 0, 0]
+
+
+def test_what_c_could_not_take_is_told() -> None:
+    x, y = np.arange(4, dtype=np.uint32), np.arange(4, dtype=np.uint32)
+    two = {**LAUNCH, "buffers": {"y": {"dtype": "U32", "shape": 4}}}
+    wrong: list[tuple[Any, Any, Any, str]] = [
+        (INCREMENT + "\0", LAUNCH, {"x": x}, "ptx: expected text without NUL"),
+        (5, LAUNCH, {"x": x}, "ptx: expected text, found int"),
+        (INCREMENT, LAUNCH, {"x": [1, 2]}, "x: expected a numpy array"),
+        (INCREMENT, LAUNCH, {1: x}, "buffers: expected names"),
+        (INCREMENT, LAUNCH, {"x": x.astype(">u4")}, "byte order"),
+        (INCREMENT, {**LAUNCH, "options": {"seed": float("nan")}}, {"x": x}, "launch: expected what JSON has"),
+        (INCREMENT, {**LAUNCH, "options": {"seed": {1}}}, {"x": x}, "launch: expected what JSON has"),
+        (INCREMENT, two, {"x": x, "y": x}, "buffers[1].data: expected memory of its own"),
+    ]
+    for ptx, launch, buffers, message in wrong:
+        with pytest.raises(jitgemm.errors.InvalidArgument) as raised:
+            jitgemm.sim_run(ptx, launch, buffers)
+        assert message in str(raised.value)
+    assert (x == y).all()
+
+
+def test_bytes_numpy_scalars_and_read_only_inputs_are_taken() -> None:
+    x = np.arange(4, dtype=np.uint32)
+    launch: dict[str, Any] = {"launches": [{**LAUNCH["launches"][0], "block": np.int64(4)}]}
+    jitgemm.sim_run(INCREMENT.encode(), launch, {"x": x})
+    assert x.tolist() == [1, 2, 3, 4]
+    x.setflags(write=False)
+    with pytest.raises(jitgemm.errors.InvalidArgument):
+        jitgemm.sim_run(INCREMENT, LAUNCH, {"x": x})
+    described = {"launches": launch["launches"], "buffers": {"x": {"dtype": "U32", "shape": 4, "access": "in"}}}
+    with pytest.raises(jitgemm.errors.SimulatorFault):  # the kernel writes it
+        jitgemm.sim_run(INCREMENT, described, {"x": x})
+    assert x.tolist() == [1, 2, 3, 4]

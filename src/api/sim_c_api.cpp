@@ -6,6 +6,7 @@
 #include "simrun/kernel_run.h"
 #include "simrun/launch_json.h"
 #include "simrun/report_json.h"
+#include "support/strict_json.h"
 
 #include <fmt/format.h>
 
@@ -29,6 +30,27 @@ Status check(const jitgemm_sim_run_arguments& arguments) {
     if (buffer.name == nullptr) return null_argument(fmt::format("buffers[{}].name", i).c_str());
     if (buffer.data == nullptr && buffer.bytes != 0) {
       return null_argument(fmt::format("buffers[{}].data", i).c_str());
+    }
+  }
+  // Each is written back on its own, so one place for two would keep what came last.
+  const auto overlap = [](const jitgemm_sim_buffer& a, const jitgemm_sim_buffer& b) {
+    const auto first = reinterpret_cast<uintptr_t>(a.data);
+    const auto second = reinterpret_cast<uintptr_t>(b.data);
+    return a.bytes != 0 && b.bytes != 0 &&
+           (first <= second ? second - first < a.bytes : first - second < b.bytes);
+  };
+  for (size_t i = 0; i < arguments.buffer_count; ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const jitgemm_sim_buffer &a = arguments.buffers[j], &b = arguments.buffers[i];
+      if (std::strcmp(a.name, b.name) == 0) {
+        return invalid_argument(fmt::format(
+            "buffers[{}].name: expected a name of its own, found {}", i, printable(b.name)));
+      }
+      if (overlap(a, b)) {
+        return invalid_argument(fmt::format(
+            "buffers[{}].data: expected memory of its own, found an overlap with buffers[{}] ({})",
+            i, j, printable(a.name)));
+      }
     }
   }
   return ok_status();

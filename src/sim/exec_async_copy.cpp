@@ -99,6 +99,7 @@ Step cp_async(Warp& w, const Op& op, LaneMask active) {
       SharedMemory& shared = copy.cta->shared;
       std::array<std::byte, 16> value{};
       c.copied_in += copy.bytes;
+      c.global_in += copy.copied;
       if (copy.copied != 0) copy_in(value.data(), copy.source, copy.copied);
       std::memcpy(shared.bytes.data() + copy.offset, value.data(), copy.bytes);
       shared.written.set(copy.offset, copy.bytes);

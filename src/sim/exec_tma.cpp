@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace jitgemm::sim {
 namespace {
@@ -71,6 +72,7 @@ Step exec_load(Warp& w, const Op& op, LaneMask active) {
     copy.cta_rank = w.cta.rank;
     copy.complete = [targets, source, bytes, deed, origin = copy.origin](Cluster& cluster) {
       copy_has_read(cluster, deed, cluster.async_writes + 1);
+      cluster.global_in += bytes;
       for (const LoadTarget& target : targets.places) {
         std::memcpy(target.cta->shared.bytes.data() + target.offset,
                     reinterpret_cast<const void*>(source), bytes);
@@ -156,6 +158,8 @@ Step exec_store(Warp& w, const Op& op, LaneMask active) {
       return Step::kFault;
     const bool masked = op.modifiers().has(ptx::Flag::kCpMask);
     const uint64_t mask = masked ? w.value(op.slot(4), lane) : 0;
+    w.cta.cluster.global_out +=
+        masked ? bytes / kBulkUnit * static_cast<uint32_t>(std::popcount(mask & 0xffff)) : bytes;
     const auto write = [=](const std::vector<std::byte>& data) {
       auto* to = reinterpret_cast<std::byte*>(destination);
       if (masked) {  // bit i: byte i of every 16

@@ -214,6 +214,7 @@ Step exec_load(Warp& w, const Op& op, LaneMask active) {
       copy_has_read(cluster, deed, cluster.async_writes + 1);
       const uint32_t row_bytes = row_shared_bytes(map);
       for (const BoxRow& row : rows) {
+        cluster.global_in += row.valid_end - row.valid_begin;
         const std::vector<std::byte> data = load_row(map, row);
         for (const LoadTarget& target : targets.places) {
           for_chunks(
@@ -312,6 +313,7 @@ Step exec_store(Warp& w, const Op& op, LaneMask active) {
       const uint64_t length = row.valid_end - row.valid_begin;
       if (check_global_write(w, op, lane, deed, at, length, reduces) == Step::kFault)
         return Step::kFault;
+      w.cta.cluster.global_out += length;
     }
     const auto write = [=, rows = std::move(rows),
                         start = source.offset](const std::vector<std::byte>& data) {

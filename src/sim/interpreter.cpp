@@ -175,7 +175,13 @@ void run_split(Warp& warp, uint32_t& budget, std::span<OpCount> counts,
         if (warp.split().mask != 0) break;
         warp.splits.erase(warp.splits.begin() + warp.current);
         return;
-      case Step::kParked: return;
+      case Step::kParked:
+        // It is executed again when the wait is over, and counts then.
+        if (warp.split().wait.resume == nullptr) {
+          --count.issues;
+          count.lanes -= static_cast<uint64_t>(std::popcount(active));
+        }
+        return;
       case Step::kFault: return;
     }
   }

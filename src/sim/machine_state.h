@@ -309,6 +309,7 @@ class Cluster {
   uint64_t steps = 0;
   // Bytes that asynchronous copies have brought into shared memory and have taken from it.
   uint64_t copied_in = 0, copied_out = 0;
+  uint64_t global_in = 0, global_out = 0;  // and what of it came from global memory and went there
   uint64_t bytes_in_flight = 0;  // taken from shared memory by bulk stores that are not complete
 
   bool finished() const;

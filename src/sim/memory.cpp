@@ -175,6 +175,8 @@ std::string GlobalMemory::describe(uint64_t address, uint64_t bytes) const {
   }
   std::string text = fmt::format("{} byte(s) at global address {:#x}", bytes, address);
   if (nearest == nullptr) return text + "; the launch declares no memory";
+  // A distance that no index explains would only mislead.
+  if (distance > uint64_t{1} << 40) return text + ", far from all memory of the launch";
   if (address < nearest->base) {
     return text + fmt::format(", {} byte(s) before {} ({} bytes)", nearest->base - address,
                               nearest->name, nearest->bytes);

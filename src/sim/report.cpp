@@ -175,8 +175,10 @@ std::string describe_fault(const GridState& grid, const Fault& fault) {
   }
   if (!fault.operands.empty()) text += fmt::format("  operands: {}\n", fault.operands);
   if (!fault.detail.empty()) text += fmt::format("  found:    {}\n", fault.detail);
-  text +=
-      fmt::format("  rule:     {} (PTX ISA {})", fault_rule(fault.kind), fault_section(fault.kind));
+  text += fmt::format("  rule:     {}", fault_rule(fault.kind));
+  // Limits of a run are in no section.
+  if (fault_section(fault.kind) != "-")
+    text += fmt::format(" (PTX ISA {})", fault_section(fault.kind));
   return text;
 }
 

@@ -154,6 +154,10 @@ class Worker {
         ran += run_warp(*warp, turn, counts_, observer_);
         if (cluster.fault || !bound_state(cluster, *warp)) return SliceEnd::kFault;
       }
+      // Also of a cluster that has just ended: a grid of many small ones must reach its limits,
+      // too.
+      slice += ran;
+      if (ran != 0 && reached_limit(cluster, order, ran)) return SliceEnd::kFault;
       std::erase_if(order, [](const Warp* w) { return w->finished(); });
       if (order.empty()) {
         drain_cluster(cluster);
@@ -169,21 +173,9 @@ class Worker {
           return SliceEnd::kFault;
         }
         if (cluster.fault) return SliceEnd::kFault;
+        slice += ran;
         if (ran == 0 || order.empty()) continue;
-      }
-      slice += ran;
-      if (grid_.steps.fetch_add(ran, std::memory_order_relaxed) + ran > grid_.options.step_limit) {
-        const Split& s = order.front()->splits.front();
-        cluster.raise(order.front()->origin(grid_.kernel->ops[s.pc]), FaultKind::kStepLimit,
-                      fmt::format("{} warp instructions; a thread may spin for ever",
-                                  grid_.options.step_limit));
-        return SliceEnd::kFault;
-      }
-      if (late()) {
-        const Split& s = order.front()->splits.front();
-        cluster.raise(order.front()->origin(grid_.kernel->ops[s.pc]), FaultKind::kTimeLimit,
-                      fmt::format("{} ms", grid_.options.time_limit_ms));
-        return SliceEnd::kFault;
+        if (reached_limit(cluster, order, ran)) return SliceEnd::kFault;
       }
       // With a seed, effects also land early, whenever the coin says so.
       if (cluster.random_state != 0 && !cluster.engine.empty() && cluster.random() % 4 == 0) {
@@ -214,6 +206,27 @@ class Worker {
   }
 
  private:
+  // Counts what ran against the limits of the grid. True after a fault, which names a warp that
+  // could have gone on, if there is one.
+  bool reached_limit(Cluster& cluster, const std::vector<Warp*>& order, uint64_t ran) {
+    const uint64_t limit = grid_.options.step_limit;
+    const bool far = grid_.steps.fetch_add(ran, std::memory_order_relaxed) + ran > limit;
+    if (!far && !late()) return false;
+    Origin origin;
+    for (const Warp* warp : order) {
+      if (warp->finished()) continue;
+      origin = warp->origin(grid_.kernel->ops[warp->splits.front().pc]);
+      break;
+    }
+    if (far) {
+      cluster.raise(origin, FaultKind::kStepLimit,
+                    fmt::format("{} warp instructions; a thread may spin for ever", limit));
+    } else {
+      cluster.raise(origin, FaultKind::kTimeLimit,
+                    fmt::format("{} ms", grid_.options.time_limit_ms));
+    }
+    return true;
+  }
   // The clock is looked at now and then.
   bool late() {
     if (grid_.options.time_limit_ms == 0 || ++rounds_ % 64 != 0) return false;

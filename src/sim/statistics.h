@@ -56,6 +56,9 @@ struct Statistics {
   uint64_t parameter_bytes = 0, constant_bytes = 0;
   // Asynchronous copies: bytes that arrived in shared memory, and that were taken from it.
   uint64_t copied_to_shared = 0, copied_from_shared = 0;
+  // What of it they read of global memory, once for a multicast and without what is filled in, and
+  // wrote to it.
+  SpaceBytes copied_global;
   std::vector<SharedAccesses> shared_accesses;  // by line
   std::vector<WarpStatistics> warps;            // by index in the CTA
 };

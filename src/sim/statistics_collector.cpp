@@ -107,6 +107,11 @@ void StatisticsCollector::before(const Warp& warp, const Op& op, LaneMask active
   sums.ideal += wavefronts.ideal;
 }
 
+void StatisticsCollector::parked(const Warp& warp, const Split& split) {
+  // What begins again after its wait counts then; what waits for other lanes has not begun.
+  if (split.wait.resume == nullptr && !split.waits_aligned) --instructions_[warp.index];
+}
+
 void StatisticsCollector::resumed(const Warp& warp, const Split& split, uint64_t steps) {
   Waits& waits = waits_[{warp.index, split.parked_op, split.wait.what}];
   ++waits.waits;
@@ -118,6 +123,8 @@ void StatisticsCollector::cluster_ended(const Cluster& cluster) {
   sums_.steps += cluster.steps;
   sums_.copied_to_shared += cluster.copied_in;
   sums_.copied_from_shared += cluster.copied_out;
+  sums_.copied_global.read += cluster.global_in;
+  sums_.copied_global.written += cluster.global_out;
   for (uint64_t& lifetime : lifetimes_) lifetime += cluster.steps * cluster.ctas.size();
 }
 
@@ -135,6 +142,7 @@ void StatisticsCollector::merge(const StatisticsCollector& other) {
   sums_.constant_bytes += other.sums_.constant_bytes;
   sums_.copied_to_shared += other.sums_.copied_to_shared;
   sums_.copied_from_shared += other.sums_.copied_from_shared;
+  add(sums_.copied_global, other.sums_.copied_global);
   for (size_t i = 0; i < accesses_.size(); ++i) {
     accesses_[i].requests += other.accesses_[i].requests;
     accesses_[i].wavefronts += other.accesses_[i].wavefronts;

@@ -18,7 +18,7 @@ class StatisticsCollector final : public Observer {
 
   void before(const Warp& warp, const Op& op, LaneMask active) override;
   void after(const Warp&, const Op&, LaneMask) override {}
-  void parked(const Warp&, const Split&) override {}
+  void parked(const Warp& warp, const Split& split) override;
   void resumed(const Warp& warp, const Split& split, uint64_t steps) override;
   void cluster_ended(const Cluster& cluster) override;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simrun/buffer_content.h"
 
+#include "simrun/named_file.h"
 #include "support/filesystem.h"
 #include "support/strict_json.h"
 #include "verify/safetensors.h"
@@ -12,6 +13,8 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <set>
+#include <utility>
 
 namespace jitgemm::simrun {
 namespace {
@@ -149,6 +152,26 @@ std::string compare_content(const ExpectationDescription& expectation,
                      format_element(type, element_bits(type, found, first)));
 }
 
+Status check_outputs(std::span<const BufferDescription> buffers, const std::string& folder) {
+  std::map<std::string, const BufferDescription*> files;
+  std::set<std::pair<std::string, std::string>> tensors;
+  for (const BufferDescription& buffer : buffers) {
+    if (!buffer.output) continue;
+    const OutputDescription& output = *buffer.output;
+    const std::string where = buffer.path + ".output";
+    const std::string path = path_in(folder, output.file);
+    JITGEMM_TRY(check_target(path, !output.tensor.empty()).with_context(where));
+    const auto [other, first] =
+        files.emplace(std::filesystem::path(path).lexically_normal().string(), &buffer);
+    const bool together = !output.tensor.empty() && !other->second->output->tensor.empty();
+    if ((!first && !together) || !tensors.emplace(other->first, output.tensor).second) {
+      return invalid_argument(fmt::format(
+          "{}: expected a place of its own, found that of {}.output", where, other->second->path));
+    }
+  }
+  return ok_status();
+}
+
 Status write_outputs(std::span<const BufferDescription> buffers,
                      std::span<const std::span<const std::byte>> contents,
                      const std::string& folder) {
@@ -158,9 +181,10 @@ Status write_outputs(std::span<const BufferDescription> buffers,
     const OutputDescription& output = *buffers[i].output;
     const std::string path = path_in(folder, output.file);
     if (output.tensor.empty()) {
-      const std::string_view bytes(reinterpret_cast<const char*>(contents[i].data()),
-                                   contents[i].size());
-      JITGEMM_TRY(write_file(path, bytes).with_context(buffers[i].path));
+      auto file = create_file(path);
+      if (!file) return file.error().with_context(buffers[i].path + ".output");
+      std::fwrite(contents[i].data(), 1, contents[i].size(), file->get());
+      JITGEMM_TRY(finish_file(std::move(*file), path).with_context(buffers[i].path + ".output"));
       continue;
     }
     std::string_view dtype = buffers[i].type->name;

@@ -26,6 +26,9 @@ std::string compare_content(const ExpectationDescription& expectation,
                             const BufferDescription& buffer, std::span<const std::byte> found,
                             std::span<const std::byte> expected);
 
+// Whether the outputs can be written, before a run is spent on them: each to a place of its own.
+Status check_outputs(std::span<const BufferDescription> buffers, const std::string& folder);
+
 // Writes every buffer that has an output. Tensors of one safetensors file are written together.
 Status write_outputs(std::span<const BufferDescription> buffers,
                      std::span<const std::span<const std::byte>> contents,

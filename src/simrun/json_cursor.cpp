@@ -68,6 +68,12 @@ Result<std::string> JsonCursor::text() const {
   return value_->get<std::string>();
 }
 
+Result<std::string> JsonCursor::file_name() const {
+  JITGEMM_ASSIGN(std::string name, text());
+  if (name.empty() || name.find('\0') != std::string::npos) return expected("the name of a file");
+  return name;
+}
+
 Result<bool> JsonCursor::boolean() const {
   if (!value_->is_boolean()) return expected("true or false");
   return value_->get<bool>();
@@ -86,6 +92,11 @@ Result<int64_t> JsonCursor::signed_integer(int64_t least, int64_t most) const {
   if (fits && value_->get<int64_t>() >= least && value_->get<int64_t>() <= most)
     return value_->get<int64_t>();
   return expected(fmt::format("an integer from {} to {}", least, most));
+}
+
+Result<double> JsonCursor::number(double least) const {
+  if (value_->is_number() && value_->get<double>() >= least) return value_->get<double>();
+  return expected(fmt::format("a number from {} up", least));
 }
 
 Result<double> JsonCursor::number() const {

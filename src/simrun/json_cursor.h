@@ -36,9 +36,12 @@ class JsonCursor {
   Result<JsonCursor> required(std::string_view name) const;
 
   Result<std::string> text() const;
+  // Text that can name a file.
+  Result<std::string> file_name() const;
   Result<bool> boolean() const;
   Result<uint64_t> integer(uint64_t least, uint64_t most) const;
   Result<int64_t> signed_integer(int64_t least, int64_t most) const;
+  Result<double> number(double least) const;
   Result<double> number() const;
 
  private:

@@ -3,14 +3,13 @@
 
 #include "sim/program.h"
 #include "simrun/buffer_content.h"
+#include "simrun/named_file.h"
 #include "support/sha256.h"
 #include "support/strict_json.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -18,6 +17,9 @@ namespace jitgemm::simrun {
 namespace {
 
 constexpr size_t kAlignment = 1024;  // of buffers; a GPU's allocator gives 256 or more
+// Behind each buffer, so that an index a little too far does not find another buffer. Nobody
+// touches these bytes, so they cost addresses and no memory.
+constexpr size_t kGuardBytes = 256 << 10;
 constexpr size_t kFirstValues = 8;
 
 struct FreeMemory {
@@ -25,15 +27,10 @@ struct FreeMemory {
 };
 using Memory = std::unique_ptr<std::byte[], FreeMemory>;
 
-// A file that is closed at the end.
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
 Result<Memory> allocate(const BufferDescription& buffer) {
   const size_t rounded =
       (std::max<size_t>(buffer.bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded + kGuardBytes));
   if (memory == nullptr) {
     return Status(StatusCode::kOutOfMemory,
                   fmt::format("{}: the host has no {} bytes", buffer.path, buffer.bytes));
@@ -268,12 +265,15 @@ KernelRun::~KernelRun() = default;
 
 Result<KernelRun> KernelRun::create(std::string_view ptx, RunDescription description,
                                     std::string folder) {
-  JITGEMM_ASSIGN(sim::Program program, sim::Program::load(ptx));
+  auto loaded = sim::Program::load(ptx);
+  if (!loaded) return loaded.error().with_context("PTX");
+  sim::Program program = std::move(*loaded);
   for (const LaunchDescription& launch : description.launches) {
     JITGEMM_TRY(check_launch(program.decoded().module, launch));
   }
   auto state =
       std::make_unique<State>(std::move(program), std::move(description), std::move(folder));
+  JITGEMM_TRY(check_outputs(state->description.buffers, state->folder));
   JITGEMM_TRY(state->fill_buffers());
   return KernelRun(std::move(state));
 }
@@ -312,11 +312,12 @@ Result<RunReport> KernelRun::run() {
   const bool hopper = s.program.decoded().module.target.starts_with("sm_90");
   options.numerics = s.description.options.numerics.value_or(hopper ? sim::Numerics::kHopper
                                                                     : sim::Numerics::kExact);
-  std::unique_ptr<std::FILE, CloseFile> trace;
-  if (const std::string& file = s.description.options.trace_file; !file.empty()) {
-    const std::string path = path_in(s.folder, file);
-    trace.reset(std::fopen(path.c_str(), "w"));
-    if (trace == nullptr) return io_error(fmt::format("{}: {}", path, std::strerror(errno)));
+  OutputFile trace;
+  const std::string trace_path = path_in(s.folder, s.description.options.trace_file);
+  if (!s.description.options.trace_file.empty()) {
+    auto file = create_file(trace_path);
+    if (!file) return file.error().with_context("trace");
+    trace = std::move(*file);
     options.trace = [out = trace.get()](std::string_view line) {
       std::fwrite(line.data(), 1, line.size(), out);
       std::fputc('\n', out);
@@ -340,7 +341,7 @@ Result<RunReport> KernelRun::run() {
   for (size_t i = 0; i < s.description.buffers.size(); ++i) {
     const BufferDescription& buffer = s.description.buffers[i];
     contents.emplace_back(s.bytes(i));
-    if (buffer.access == BufferAccess::kIn) continue;
+    if (buffer.access == BufferAccess::kIn && !buffer.output) continue;
     BufferReport row;
     row.name = buffer.name;
     row.dtype = buffer.type->name;
@@ -357,6 +358,9 @@ Result<RunReport> KernelRun::run() {
   }
   JITGEMM_TRY(write_outputs(s.description.buffers, contents, s.folder));
   JITGEMM_TRY(s.compare(report));
+  if (trace != nullptr) {
+    JITGEMM_TRY(finish_file(std::move(trace), trace_path).with_context("trace"));
+  }
   return report;
 }
 

@@ -32,7 +32,7 @@ struct BufferReport {
 struct RunReport {
   std::vector<sim::Report> launches;
   std::vector<std::string> entries;     // of the launches
-  std::vector<BufferReport> buffers;    // those that the kernel may write
+  std::vector<BufferReport> buffers;    // those that the kernel may write or that have an output
   std::vector<std::string> mismatches;  // of expectations; empty: all hold
   size_t expectations = 0;
 };

@@ -67,13 +67,13 @@ Result<ContentDescription> parse_content(const JsonCursor& json, const BufferDes
   if (const auto file = json.field("file")) {
     JITGEMM_TRY(json.require_object({"file"}));
     content.kind = Kind::kFile;
-    JITGEMM_ASSIGN(content.file, file->text());
+    JITGEMM_ASSIGN(content.file, file->file_name());
     return content;
   }
   if (const auto file = json.field("safetensors")) {
     JITGEMM_TRY(json.require_object({"safetensors", "tensor"}));
     content.kind = Kind::kSafetensors;
-    JITGEMM_ASSIGN(content.file, file->text());
+    JITGEMM_ASSIGN(content.file, file->file_name());
     JITGEMM_ASSIGN(const JsonCursor tensor, json.required("tensor"));
     JITGEMM_ASSIGN(content.tensor, tensor.text());
     return content;
@@ -94,7 +94,10 @@ Result<ContentDescription> parse_content(const JsonCursor& json, const BufferDes
     JITGEMM_ASSIGN(content.step, number_or(*random, "high", 1));
     JITGEMM_ASSIGN(content.seed,
                    integer_or(*random, "seed", 1, 0, std::numeric_limits<uint64_t>::max()));
-    if (!(content.start <= content.step)) return random->error("expected low <= high");
+    if (!(content.start <= content.step)) {
+      return random->error(
+          fmt::format("expected low <= high, found {} and {}", content.start, content.step));
+    }
     return content;
   }
   if (const auto fields = json.field("fields")) {
@@ -110,15 +113,18 @@ Result<ContentDescription> parse_content(const JsonCursor& json, const BufferDes
 Result<OutputDescription> parse_output(const JsonCursor& json) {
   OutputDescription output;
   if (json.json().is_string()) {
-    JITGEMM_ASSIGN(output.file, json.text());
+    JITGEMM_ASSIGN(output.file, json.file_name());
     return output;
   }
+  if (!json.json().is_object())
+    return json.expected("the name of a file, or an object of safetensors and tensor");
   JITGEMM_TRY(json.require_object({"safetensors", "tensor"}));
   JITGEMM_ASSIGN(const JsonCursor file, json.required("safetensors"));
-  JITGEMM_ASSIGN(output.file, file.text());
+  JITGEMM_ASSIGN(output.file, file.file_name());
   JITGEMM_ASSIGN(const JsonCursor tensor, json.required("tensor"));
   JITGEMM_ASSIGN(output.tensor, tensor.text());
-  if (output.tensor.empty()) return tensor.expected("a name");
+  if (output.tensor.empty() || output.tensor == "__metadata__")
+    return tensor.expected("the name of a tensor");
   return output;
 }
 
@@ -179,8 +185,12 @@ Status parse_contents(const JsonCursor& json, const NameTable& names, BufferDesc
   if (!expect) return ok_status();
   if (!expect->json().is_object()) return expect->expected("an object");
   ExpectationDescription expectation;
-  JITGEMM_ASSIGN(expectation.max_abs, number_or(*expect, "max_abs", 0));
-  JITGEMM_ASSIGN(expectation.max_rel, number_or(*expect, "max_rel", 0));
+  if (const auto limit = expect->field("max_abs")) {
+    JITGEMM_ASSIGN(expectation.max_abs, limit->number(0));
+  }
+  if (const auto limit = expect->field("max_rel")) {
+    JITGEMM_ASSIGN(expectation.max_rel, limit->number(0));
+  }
   JsonCursor::Json rest = expect->json();
   rest.erase("max_abs");
   rest.erase("max_rel");
@@ -289,7 +299,7 @@ Status parse_options(const JsonCursor& json, RunOptions& options) {
     JITGEMM_ASSIGN(simulator.statistics, statistics->boolean());
   }
   if (const auto trace = json.field("trace")) {
-    JITGEMM_ASSIGN(options.trace_file, trace->text());
+    JITGEMM_ASSIGN(options.trace_file, trace->file_name());
   }
   if (const auto numerics = json.field("numerics")) {
     JITGEMM_ASSIGN(const std::string word, numerics->text());

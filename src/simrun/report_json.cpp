@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simrun/report_json.h"
 
+#include "support/strict_json.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -43,7 +45,8 @@ Json to_json(const sim::Statistics& s) {
       {"parameters",         s.parameter_bytes        },
       {"constant",           s.constant_bytes         },
       {"copied_to_shared",   s.copied_to_shared       },
-      {"copied_from_shared", s.copied_from_shared     }
+      {"copied_from_shared", s.copied_from_shared     },
+      {"copied_global",      to_json(s.copied_global) }
   };
   json["shared_accesses"] = Json::array();
   for (const sim::SharedAccesses& a : s.shared_accesses) {
@@ -91,7 +94,8 @@ Json to_json(const sim::Report& report, const std::string& entry) {
       {"thread_instructions",     report.thread_instructions                 },
       {"matrix_instructions",     report.matrix_instructions                 },
       {"asynchronous_operations", report.async_operations                    },
-      {"peak_state_bytes",        report.peak_state_bytes                    }
+      {"peak_state_bytes",        report.peak_state_bytes                    },
+      {"unjudged_accesses",       report.unjudged_accesses                   }
   };
   json["groups"] = to_json(report.groups, false);
   json["instructions"] = to_json(report.classes, true);
@@ -127,6 +131,7 @@ std::string statistics_text(const sim::Statistics& s) {
   space("local", s.local);
   space("parameters", {s.parameter_bytes, 0});
   space("constant", {s.constant_bytes, 0});
+  space("global, by asynchronous copies", s.copied_global);
   space("shared, by asynchronous copies", {s.copied_from_shared, s.copied_to_shared});
   if (!s.shared_accesses.empty()) {
     text += fmt::format("  {:<48} {:>14} {:>16}\n", "shared memory, by line", "requests",
@@ -188,6 +193,12 @@ std::string to_text(const RunReport& report, bool statistics) {
         "instructions, {} matrix instructions, {} asynchronous operations\n",
         i, report.entries[i], numerics_name(r.numerics), r.seed, r.clusters, r.ctas, r.warps,
         r.instructions, r.matrix_instructions, r.async_operations);
+    if (r.unjudged_accesses != 0) {
+      text += fmt::format(
+          "  {} accesses to global memory were not judged for data races: their state would need "
+          "more than a quarter of memory_limit\n",
+          r.unjudged_accesses);
+    }
     if (!statistics) continue;
     text += counters_text("instructions by group", r.groups);
     text += counters_text("instructions", r.classes);
@@ -200,7 +211,7 @@ std::string to_text(const RunReport& report, bool statistics) {
       shape += fmt::format("{}{}", shape.empty() ? "" : ", ", extent);
     std::string values;
     for (const std::string& v : b.first_values) values += " " + v;
-    text += fmt::format("buffer {} {} [{}] sha256 {}:{}{}\n", b.name, b.dtype, shape,
+    text += fmt::format("buffer {} {} [{}] sha256 {}:{}{}\n", printable(b.name), b.dtype, shape,
                         b.sha256.substr(0, 16), values,
                         b.file.empty() ? "" : fmt::format(", written to {}", b.file));
   }

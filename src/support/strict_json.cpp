@@ -3,8 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace jitgemm {
@@ -38,14 +40,34 @@ class Strictness {
   std::string fault_;
 };
 
+// Where the parser stopped, whose count of bytes begins with 1.
+std::string describe_place(std::string_view text, size_t byte) {
+  const size_t at = std::min(byte == 0 ? 0 : byte - 1, text.size());
+  const std::string_view before = text.substr(0, at);
+  const size_t line = static_cast<size_t>(std::count(before.begin(), before.end(), '\n')) + 1;
+  const size_t newline = before.rfind('\n');
+  const size_t column = newline == std::string_view::npos ? at + 1 : at - newline;
+  const std::string_view rest = text.substr(at, 16);
+  return "line " + std::to_string(line) + ", column " + std::to_string(column) + ", at " +
+         (rest.empty() ? "the end of the text" : printable(rest));
+}
+
 }  // namespace
 
 Result<Json> parse_strict_json(std::string_view text, int max_depth) {
   Strictness strictness(max_depth);
-  Json parsed = Json::parse(text, std::ref(strictness), /*allow_exceptions=*/false);
-  if (!strictness.fault().empty()) return corrupt_data(strictness.fault());
-  if (parsed.is_discarded()) return corrupt_data("not JSON");
-  return parsed;
+  try {
+    Json parsed = Json::parse(text, std::ref(strictness));
+    if (!strictness.fault().empty()) return corrupt_data(strictness.fault());
+    if (!parsed.is_discarded()) return parsed;
+    return corrupt_data("not JSON");
+  } catch (const Json::parse_error& error) {
+    if (!strictness.fault().empty()) return corrupt_data(strictness.fault());
+    return corrupt_data("not JSON: " + describe_place(text, error.byte));
+  } catch (const Json::out_of_range&) {
+    if (!strictness.fault().empty()) return corrupt_data(strictness.fault());
+    return corrupt_data("not JSON: a number is too large for a double");
+  }
 }
 
 std::string printable(std::string_view text) {

@@ -280,7 +280,8 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, uint64
 }
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Opening a pipe would wait for its writer; what is no regular file is refused below.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return io_error(fmt::format("{}: {}", path, last_error()));
   SafetensorsFile file;
   file.path_ = path;
@@ -372,6 +373,10 @@ Status write_safetensors(const std::string& path, const std::vector<TensorBytes>
     return a->element_bytes > b->element_bytes;
   });
   JITGEMM_ASSIGN(const std::string header, make_header(order, metadata));
+  struct stat old {};
+  // Renaming over a device would replace it.
+  if (::stat(path.c_str(), &old) == 0 && !S_ISREG(old.st_mode))
+    return io_error(path + ": not a regular file");
   const std::string partial = fmt::format("{}.partial.{}", path, ::getpid());
   const int descriptor = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) return io_error(fmt::format("{}: {}", partial, last_error()));

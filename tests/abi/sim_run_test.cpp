@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // jitgemm_sim_run as a C caller sees it: contents from memory, the report, statuses and messages.
+#include "jitgemm/jitgemm.hpp"
+
 #include "abi_fixture.h"
 
 #include <array>
@@ -95,6 +97,43 @@ TEST(SimRun, WrongCallsAreStatuses) {
         << jitgemm_last_error();
   }
   EXPECT_EQ(jitgemm_sim_run(nullptr), JITGEMM_STATUS_INVALID_ARGUMENT);
+}
+
+TEST(SimRun, BuffersHaveNamesAndMemoryOfTheirOwn) {
+  uint32_t words[4] = {1, 2, 3, 4};
+  const jitgemm_sim_buffer twice[2] = {
+      {"x", words,     8},
+      {"x", words + 2, 8}
+  };
+  const jitgemm_sim_buffer overlapping[2] = {
+      {"x", words,     8},
+      {"y", words + 1, 8}
+  };
+  for (const jitgemm_sim_buffer* buffers : {twice, overlapping}) {
+    jitgemm_sim_run_arguments arguments = arguments_of(kIncrement, kLaunch);
+    arguments.buffers = buffers;
+    arguments.buffer_count = 2;
+    EXPECT_EQ(jitgemm_sim_run(&arguments), JITGEMM_STATUS_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(jitgemm_last_error()).find("buffers[1]."), std::string::npos);
+    EXPECT_NE(std::string(jitgemm_last_error()).find("of its own"), std::string::npos);
+  }
+  EXPECT_EQ(words[0], 1u);
+}
+
+TEST(SimRun, TheClassOfTheCppHeaderRunsTheSame) {
+  uint32_t words[2] = {41, 7};
+  jitgemm::SimRun run(kIncrement, kLaunch);
+  run.bind("x", words, sizeof(words));
+  EXPECT_NE(run.run().find("\"warp_instructions\""), std::string::npos);
+  EXPECT_EQ(words[0], 42u);
+  jitgemm::SimRun wrong("nonsense", kLaunch);
+  try {
+    wrong.run();
+    FAIL() << "expected an exception";
+  } catch (const jitgemm::Error& error) {
+    EXPECT_EQ(error.status(), JITGEMM_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(wrong.report(), "");
+  }
 }
 
 TEST(SimRun, AnUnmetExpectationIsAStatusAndTheReportComesAllTheSame) {

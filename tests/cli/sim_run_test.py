@@ -39,7 +39,7 @@ class SimRun(unittest.TestCase):
         path = self.folder / name
         text = path.read_text()
         self.assertIn(piece, text)
-        path.write_text(text.replace(piece, by))
+        path.write_text(text.replace(piece, by), errors="surrogateescape")
 
     def test_the_example_runs_and_writes_its_output(self):
         self.assertIn("1 of 1 buffers as expected", self.run_example().stdout)
@@ -110,6 +110,28 @@ class SimRun(unittest.TestCase):
         self.run_example(code=4)
         self.change("transpose.ptx", "bar.sync 0;", "bra.nowhere;")
         self.call("sim", "entries", f"{self.folder}/transpose.ptx", code=2)
+
+    def test_every_error_is_one_json_document_if_asked_for(self):
+        ptx, launch = f"{self.folder}/transpose.ptx", f"{self.folder}/transpose.json"
+        self.change("transpose.ptx", "st.shared.f32", "/* caf\udce9 */ st.shared.f32")
+        for code, arguments in (
+            (2, ("sim",)), (2, ("sim", "run", ptx)), (2, ("sim", "run", ptx, "--launch", launch, "--bogus")),
+            (2, ("sim", "run", ptx, "--launch", launch, "--seed", "-1")),
+            (2, ("sim", "run", ptx, "--launch", launch, "--seed", "18446744073709551616")),
+            (2, ("sim", "run", ptx, "--launch", launch, "--step-limit", "0")),
+            (2, ("sim", "run", ptx, "--launch", launch, "--memory-limit", "-1")),
+            (1, ("sim", "run", ptx, "--launch", "no\udcff")), (2, ("sim", "run", launch, "--launch", launch)),
+            (2, ("sim", "run", "/dev/zero", "--launch", launch)), (1, ("sim", "run", ptx, "--launch", "/")),
+            (1, ("sim", "run", ptx, "--launch", launch, "--trace", "/dev/full")),
+            (1, ("sim", "run", ptx, "--launch", launch, "--step-limit", "1")),
+        ):
+            document = json.loads(self.call("--json", *arguments, code=code).stdout)
+            self.assertEqual(set(document), {"status", "message"}, arguments)
+
+    def test_a_description_that_is_no_json_is_named_by_line_and_column(self):
+        self.change("transpose.json", '"launches": [', '"launches": [,')
+        line = 1 + (self.folder / "transpose.json").read_text().split('"launches"')[0].count("\n")
+        self.assertIn(f"not JSON: line {line}, column ", self.run_example(code=4).stderr)
 
     def test_entries_lists_parameters(self):
         self.assertIn("4 bytes, aligned to 4: n", self.call("sim", "entries", f"{self.folder}/transpose.ptx").stdout)

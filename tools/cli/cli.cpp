@@ -48,15 +48,21 @@ int exit_code_for(StatusCode code) {
   }
 }
 
+void print_error_json(std::string_view status, std::string_view message) {
+  const nlohmann::json document = {
+      {"status",  status },
+      {"message", message}
+  };
+  // Names of files and pieces of them may be no UTF-8.
+  std::printf("%s\n",
+              document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
 void Cli::finish(const Status& status) {
   exit_code = exit_code_for(status.code());
   if (status.ok()) return;
   if (flags.json) {
-    const nlohmann::json document = {
-        {"status",  status_name(status.code())},
-        {"message", status.message()          }
-    };
-    std::printf("%s\n", document.dump(2).c_str());
+    print_error_json(status_name(status.code()), status.message());
   } else {
     std::fprintf(stderr, "jitgemm: %s\n", status.to_string().c_str());
   }

@@ -42,6 +42,8 @@ struct Cli {
 };
 
 int exit_code_for(StatusCode code);
+// What --json promises of an error: one document on standard output.
+void print_error_json(std::string_view status, std::string_view message);
 
 void add_run_command(CLI::App& app, Cli& cli);
 void add_plan_command(CLI::App& app, Cli& cli);

@@ -14,7 +14,8 @@ Json document(const char* verb) {
 }
 
 void print(const Json& json) {
-  std::printf("%s\n", json.dump(2).c_str());
+  // Names come from files and may be no UTF-8.
+  std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
 Json to_json(const GemmProblem& p) {

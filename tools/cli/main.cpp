@@ -2,10 +2,27 @@
 // The jitgemm command: one file a verb; this file only names them.
 #include "cli.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <new>
 
 namespace {
+
+// Before or in spite of parsing: an error of the command line is to be JSON, too.
+bool asks_for_json(int argc, char** argv) {
+  return std::any_of(argv + 1, argv + argc,
+                     [](const char* a) { return std::strcmp(a, "--json") == 0; });
+}
+
+void print_error(bool json, const char* status, const char* message) {
+  if (json) {
+    jitgemm::cli::print_error_json(status, message);
+  } else {
+    std::fprintf(stderr, "jitgemm: %s\n", message);
+  }
+}
 
 int run(int argc, char** argv) {
   CLI::App app{"jitgemm: run-time specialised GEMM kernels for NVIDIA GPUs"};
@@ -45,6 +62,10 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // Help and version are successes; everything else is a wrong command line.
+    if (error.get_exit_code() != 0 && asks_for_json(argc, argv)) {
+      print_error(true, "INVALID_ARGUMENT", error.what());
+      return jitgemm::cli::kExitUsage;
+    }
     return app.exit(error) == 0 ? jitgemm::cli::kExitOk : jitgemm::cli::kExitUsage;
   }
   return cli.exit_code;
@@ -53,12 +74,15 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool json = argc > 0 && asks_for_json(argc, argv);
   try {
     return run(argc, argv);
-  } catch (const std::exception& error) {  // memory, mostly: everything else has a status
-    std::fprintf(stderr, "jitgemm: %s\n", error.what());
+  } catch (const std::bad_alloc&) {
+    print_error(json, "OUT_OF_MEMORY", "the host's memory is used up");
+  } catch (const std::exception& error) {  // everything foreseen has a status
+    print_error(json, "INTERNAL", error.what());
   } catch (...) {
-    std::fputs("jitgemm: an unknown error\n", stderr);
+    print_error(json, "INTERNAL", "an unknown error");
   }
   return jitgemm::cli::kExitFailed;
 }

@@ -6,13 +6,15 @@
 #include "sim/program.h"
 #include "simrun/kernel_run.h"
 #include "simrun/launch_json.h"
+#include "simrun/named_file.h"
 #include "simrun/report_json.h"
-#include "support/filesystem.h"
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <vector>
 
 namespace jitgemm::cli {
@@ -34,6 +36,21 @@ struct SimFlags {
   bool statistics = false;
   bool strict = false;
 };
+
+// The range that the description's options have; CLI11's own would take what is too large for the
+// largest.
+CLI::Validator integer_from(uint64_t least) {
+  return CLI::Validator(
+      [least](std::string& text) -> std::string {
+        constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+        uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc() && stop == end && value >= least && value <= kMost) return "";
+        return fmt::format("expected an integer from {} to {}, found '{}'", least, kMost, text);
+      },
+      "", "");
+}
 
 // A flag that was given wins over the description's options.
 Status apply(const SimFlags& flags, simrun::RunOptions& options) {
@@ -65,8 +82,8 @@ Status apply(const SimFlags& flags, simrun::RunOptions& options) {
 }
 
 Status run_launches(const SimFlags& flags, Cli& cli) {
-  JITGEMM_ASSIGN(const std::string ptx, read_file(flags.ptx));
-  JITGEMM_ASSIGN(const std::string json, read_file(flags.launch));
+  JITGEMM_ASSIGN(const std::string ptx, simrun::read_text(flags.ptx));
+  JITGEMM_ASSIGN(const std::string json, simrun::read_text(flags.launch));
   auto description = simrun::parse_launch_json(json);
   if (!description) return description.error().with_context(flags.launch);
   JITGEMM_TRY(apply(flags, description->options));
@@ -88,8 +105,10 @@ Status run_launches(const SimFlags& flags, Cli& cli) {
 }
 
 Status list_entries(const SimFlags& flags, const Cli& cli) {
-  JITGEMM_ASSIGN(const std::string ptx, read_file(flags.ptx));
-  JITGEMM_ASSIGN(const sim::Program program, sim::Program::load(ptx));
+  JITGEMM_ASSIGN(const std::string ptx, simrun::read_text(flags.ptx));
+  const auto loaded = sim::Program::load(ptx);
+  if (!loaded) return loaded.error().with_context("PTX");
+  const sim::Program& program = *loaded;
   const ptx::Module& module = program.decoded().module;
   Json json = document("sim entries");
   json["target"] = module.target;
@@ -138,7 +157,8 @@ void add_sim_command(CLI::App& app, Cli& cli) {
   run->add_flag("--stats", flags->statistics,
                 "Instructions, bytes by space, bank conflicts, waits of each warp");
   run->add_option("--seed", flags->seed,
-                  "Schedule; 0 finishes asynchronous work as late as is legal");
+                  "Schedule; 0 finishes asynchronous work as late as is legal")
+      ->check(integer_from(0));
   run->add_option("--last-warps", flags->last_warps,
                   "Warps of each CTA that run only when nothing else can, e.g. 4,5")
       ->delimiter(',')
@@ -150,11 +170,13 @@ void add_sim_command(CLI::App& app, Cli& cli) {
   run->add_flag("--strict", flags->strict,
                 "Also rules that today's GPUs do not enforce (docs/simulator.md)");
   run->add_option("--threads", flags->threads, "Host threads")->check(CLI::Range(1, 1024));
-  run->add_option("--step-limit", flags->step_limit, "Warp instructions of a launch");
+  run->add_option("--step-limit", flags->step_limit, "Warp instructions of a launch")
+      ->check(integer_from(1));
   run->add_option("--time-limit", flags->time_limit, "Seconds of a launch")
       ->check(CLI::Range(0, 1000000));
   run->add_option("--memory-limit", flags->memory_limit,
-                  "Bytes of the buffers, and of the simulator's state");
+                  "Bytes of the buffers, and of the simulator's state")
+      ->check(integer_from(1));
   run->callback([flags, &cli] {
     const Status status = run_launches(*flags, cli);
     if (!status.ok()) cli.finish(status);

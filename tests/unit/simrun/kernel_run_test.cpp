@@ -390,5 +390,76 @@ TEST(KernelRun, BuffersMayBeFilledAndReadByAProgram) {
   EXPECT_EQ(run->buffer("nothing").error().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(KernelRun, AGridOfManySmallClustersReachesItsLimits) {
+  Result<RunDescription> description = parse_launch_json(
+      R"({"schema": 1, "launches": [{"entry": "k", "grid": 2147483647}], "options": {"step_limit": 5000}})");
+  ASSERT_TRUE(description.has_value());
+  for (const bool time : {false, true}) {
+    RunDescription limited = *description;
+    if (time) {
+      limited.options.simulator.step_limit = uint64_t{1} << 62;
+      limited.options.simulator.time_limit_ms = 20;
+    }
+    Result<KernelRun> run = KernelRun::create(module_text("", ""), std::move(limited), "");
+    ASSERT_TRUE(run.has_value());
+    const Result<RunReport> report = run->run();
+    ASSERT_FALSE(report.has_value());
+    EXPECT_THAT(report.error().to_string(),
+                HasSubstr(time ? "time limit reached" : "step limit reached"));
+  }
+}
+
+TEST(KernelRun, AnIndexALittleTooFarFindsNoOtherBuffer) {
+  const std::string ptx = module_text(".param .u64 x, .param .u64 at",
+                                      "ld.param.u64 %rd1, [x];\nld.param.u64 %rd2, [at];\n"
+                                      "add.u64 %rd1, %rd1, %rd2;\nst.global.u32 [%rd1], 1;");
+  for (const int64_t at : {1024, 2048, 4096, 65536, -2048, -4096}) {
+    EXPECT_THAT(outcome(ptx, fmt::format(R"({{"schema": 1, "buffers": {{
+      "w": {{"dtype": "U8", "shape": 1024}}, "x": {{"dtype": "U8", "shape": 1024}},
+      "y": {{"dtype": "U8", "shape": 1024}}, "z": {{"dtype": "U8", "shape": 1024}}}},
+      "launches": [{{"entry": "k", "parameters": [{{"buffer": "x"}}, {{"s64": {}}}]}}]}})",
+                                         at)),
+                HasSubstr("out of bounds"))
+        << at;
+  }
+}
+
+TEST(KernelRun, AnInstructionThatWaitsCountsOnceAndCopiesCountGlobalBytes) {
+  // Warp 0 waits for the copy that warp 1 starts, then stores what came back to global memory.
+  const std::string ptx = module_text(
+      ".param .u64 x, .param .u64 y",
+      "ld.param.u64 %rd1, [x];\nld.param.u64 %rd2, [y];\nmov.u32 %r1, %tid.x;\n"
+      "mov.u32 %r2, tile;\nmov.u32 %r3, bar;\nsetp.eq.u32 %p1, %r1, 0;\n"
+      "@%p1 mbarrier.init.shared.b64 [%r3], 1;\n@%p1 fence.mbarrier_init.release.cluster;\n"
+      "bar.sync 0;\nsetp.eq.u32 %p2, %r1, 32;\n"
+      "@%p2 mbarrier.arrive.expect_tx.shared.b64 _, [%r3], 48;\n"
+      "@%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1], 48, "
+      "[%r3];\n"
+      "WAIT: mbarrier.try_wait.parity.shared.b64 %p3, [%r3], 0;\n@!%p3 bra WAIT;\n"
+      "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r2], 32;\n"
+      "@%p1 cp.async.bulk.commit_group;\n@%p1 cp.async.bulk.wait_group 0;",
+      ".shared .align 16 .b8 tile[64];\n.shared .align 8 .b64 bar;");
+  const Result<RunReport> report = run_json(ptx, R"({"schema": 1, "buffers": {
+      "x": {"dtype": "U32", "shape": 12, "access": "in", "fill": {"iota": {}}},
+      "y": {"dtype": "U32", "shape": 8, "access": "out", "expect": {"iota": {}}}},
+      "launches": [{"entry": "k", "block": 64, "parameters": [{"buffer": "x"}, {"buffer": "y"}]}],
+      "options": {"statistics": true}})");
+  ASSERT_TRUE(report.has_value()) << report.error().to_string();
+  EXPECT_TRUE(report->mismatches.empty());
+  const sim::Report& launch = report->launches.front();
+  uint64_t waits = 0, by_warp = 0, all = 0;
+  for (const sim::Counter& c : launch.classes) {
+    if (c.name == "mbarrier.try_wait") waits = c.instructions;
+    all += c.instructions;
+  }
+  for (const sim::WarpStatistics& w : launch.statistics.warps) by_warp += w.instructions;
+  EXPECT_EQ(waits, 2u);  // one of each warp, whichever of them had to wait
+  EXPECT_EQ(by_warp, all);
+  EXPECT_EQ(launch.statistics.copied_to_shared, 48u);
+  EXPECT_EQ(launch.statistics.copied_from_shared, 32u);
+  EXPECT_EQ(launch.statistics.copied_global.read, 48u);
+  EXPECT_EQ(launch.statistics.copied_global.written, 32u);
+}
+
 }  // namespace
 }  // namespace jitgemm::simrun

@@ -93,6 +93,8 @@ TEST(LaunchJson, ErrorsNameThePathTheExpectedAndTheFound) {
        "launches[0].parameters[2].struct[0]"                                                                                                       },
       {"\"at\": 4",                 "\"at\": 8",
        "launches[0].parameters[2].struct[1]: expected to end within the 8 bytes of parameter 's'"                                                  },
+      {"\"schema\": 1,",            "\"schema\": 1,,",                         "not JSON: line "                                                   },
+      {"\"seed\": 3",               "\"seed\": 1e999",                         "not JSON: a number is too large for a double"                      },
       {"[{\"entry\"",               "[[[[[[[[[[[[[{\"entry\"",                 "nested too deeply"                                                 },
   };
   for (const Row& row : rows) {
