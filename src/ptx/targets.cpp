@@ -246,6 +246,25 @@ int family_of(int number) {
   return number / 10;
 }
 
+// "90+" names every target from 90 on, "90a" that one alone, "100f" the family-specific and
+// architecture-specific ones of that family from 100 on; several, with spaces between, are
+// alternatives.
+bool is_among(Target target, std::string_view alternatives) {
+  bool found = false;
+  for_parts(alternatives, ' ', [&](std::string_view alternative) {
+    const char kind = alternative.back();
+    int number = 0;
+    std::from_chars(alternative.data(), alternative.data() + alternative.size() - 1, number);
+    if (kind == '+') found |= target.number >= number;
+    if (kind == 'a') found |= target.number == number && target.suffix == 'a';
+    if (kind == 'f') {
+      found |= target.suffix != 0 && target.number >= number &&
+               family_of(target.number) == family_of(number);
+    }
+  });
+  return found;
+}
+
 }  // namespace
 
 std::optional<Target> parse_target(std::string_view name) {
@@ -261,22 +280,6 @@ std::optional<Target> parse_target(std::string_view name) {
     return std::nullopt;
   if (target.number == 101) target.number = 110;  // its name since PTX ISA 9.0
   return target;
-}
-
-bool is_among(Target target, std::string_view alternatives) {
-  bool found = false;
-  for_parts(alternatives, ' ', [&](std::string_view alternative) {
-    const char kind = alternative.back();
-    int number = 0;
-    std::from_chars(alternative.data(), alternative.data() + alternative.size() - 1, number);
-    if (kind == '+') found |= target.number >= number;
-    if (kind == 'a') found |= target.number == number && target.suffix == 'a';
-    if (kind == 'f') {
-      found |= target.suffix != 0 && target.number >= number &&
-               family_of(target.number) == family_of(number);
-    }
-  });
-  return found;
 }
 
 std::string target_problem(Target target, Opcode opcode, std::string_view mnemonic) {

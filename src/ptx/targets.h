@@ -19,11 +19,6 @@ struct Target {
 };
 std::optional<Target> parse_target(std::string_view name);
 
-// Whether a target is among those that a rule names: "90+" every one from 90 on, "90a" that one
-// alone, "100f" the family-specific and architecture-specific ones of that family from 100 on;
-// several, with spaces between, are alternatives.
-bool is_among(Target target, std::string_view alternatives);
-
 // What the mnemonic, as it stands in the text, needs and the target lacks; empty if nothing.
 std::string target_problem(Target target, Opcode opcode, std::string_view mnemonic);
 

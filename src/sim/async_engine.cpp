@@ -5,6 +5,7 @@
 #include "sim/machine_state.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace jitgemm::sim {
@@ -84,6 +85,7 @@ void AsyncGroups::commit(LaneMask lanes) {
     member.lanes &= ~lanes;
   }
   std::erase_if(open_, [](const Member& m) { return m.lanes == 0; });
+  for (LaneMask m = lanes; m != 0; m &= m - 1) ++committed_[std::countr_zero(m)];
   groups_.push_back(std::move(group));
 }
 

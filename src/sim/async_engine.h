@@ -8,6 +8,7 @@
 #include "sim/faults.h"
 #include "sim/program.h"
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -57,6 +58,12 @@ class AsyncGroups {
  public:
   void add(AsyncId id, LaneMask lanes) { open_.push_back({id, lanes}); }
   void commit(LaneMask lanes);
+  // The number of the lane's open group. Numbers stay right where groups have been forgotten.
+  uint64_t open_group(uint32_t lane) const { return committed_[lane]; }
+  // Is a lane's group of this number one that a wait for all but the newest `keep` waits for?
+  bool waits_for(uint32_t lane, uint64_t group, uint32_t keep) const {
+    return group + keep < committed_[lane];
+  }
   // Operations of all committed groups of any of `lanes` except each lane's newest `keep` groups;
   // with include_open also those not committed yet. The groups stay listed until forget_complete.
   std::vector<AsyncId> outstanding(LaneMask lanes, uint32_t keep, bool include_open = false) const;
@@ -75,6 +82,7 @@ class AsyncGroups {
   };
   std::vector<Member> open_;
   std::deque<Group> groups_;
+  std::array<uint64_t, kLanes> committed_{};  // groups, by lane
 };
 
 }  // namespace jitgemm::sim

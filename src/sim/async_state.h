@@ -77,14 +77,14 @@ struct AsyncWarpState {
   AsyncId last_wgmma = 0;
   // Bulk stores whose completion has not been waited for.
   struct BulkStore {
-    AsyncId id = 0;
-    uint32_t copy = 0;  // GlobalRaces::DeedId
+    uint64_t group = 0;  // of the lane, by Warp::bulk_groups
+    uint32_t copy = 0;   // GlobalRaces::DeedId
     uint32_t lane = 0;
   };
   std::vector<BulkStore> bulk_stores;
   // Sources of bulk stores: read until the lane that issued the store has waited for it.
   struct BulkSource {
-    AsyncId read = 0, store = 0;
+    uint64_t group = 0;
     uint32_t cta_rank = 0, offset = 0, bytes = 0;
     uint32_t lane = 0;
     uint32_t op = 0;

@@ -5,16 +5,14 @@
 #include "ptx/call_graph.h"
 #include "ptx/instruction_table.h"
 #include "ptx/load.h"
+#include "sim/decode_layout.h"
 #include "sim/exec.h"
 #include "sim/exec_control.h"
 #include "sim/memory.h"
 #include "sim/reconvergence.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <map>
-#include <tuple>
 
 namespace jitgemm::sim {
 namespace {
@@ -25,18 +23,9 @@ using ptx::Symbol;
 using ptx::SymbolKind;
 using ptx::Type;
 
-constexpr uint64_t kStackBytes = 16 << 10;  // of a thread, in kernels that need a stack
-constexpr uint64_t kReturnAddressBytes = 16;
 constexpr size_t kMaxFunctions = 65535;  // Op::function
 constexpr size_t kMaxCallSites = 1 << 18;
 constexpr size_t kCallTargetSlot = 1;  // call (ret), f, (args), proto
-
-// Bytes a lane of a register or value of this type occupies; 1 is a predicate.
-uint8_t slot_bytes(Type type) {
-  if (type == Type::kPred) return 1;
-  const int bits = ptx::type_bits(type);
-  return bits <= 32 ? 4 : bits <= 64 ? 8 : 16;
-}
 
 // The type that an operand of this slot is read as; kNone where the slot asks for none.
 Type slot_type(const ptx::Slot& slot, const ptx::Modifiers& m) {
@@ -50,20 +39,6 @@ Type slot_type(const ptx::Slot& slot, const ptx::Modifiers& m) {
   return ptx::find_type(rule);
 }
 
-// The bits of an immediate as a value of `type`.
-uint64_t immediate_bits(const ptx::Operand& operand, Type type) {
-  if (operand.type == Type::kF64 && type == Type::kF32) {
-    return std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(operand.value)));
-  }
-  if (operand.type == Type::kF32 && type == Type::kF64) {
-    return std::bit_cast<uint64_t>(
-        static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(operand.value))));
-  }
-  const int bits = ptx::type_bits(type);
-  return bits > 0 && bits < 64 && bits >= 8 ? operand.value & ((uint64_t{1} << bits) - 1)
-                                            : operand.value;
-}
-
 bool is_clock(ptx::SpecialRegister s) {
   using S = ptx::SpecialRegister;
   return s == S::kClock || s == S::kClockHi || s == S::kClock64 || s == S::kGlobaltimer ||
@@ -74,16 +49,13 @@ class KernelDecoder {
  public:
   KernelDecoder(const Module& module, const ptx::Function& entry,
                 const std::vector<uint32_t>& cycles)
-      : module_(module), cycles_(cycles) {
+      : module_(module), cycles_(cycles), layout_(module, cycles, kernel_) {
     kernel_.function = &entry;
-    scratch_.kind = OperandKind::kSink;
-    scratch_.written = true;
   }
 
   Result<DecodedKernel> decode() {
     collect(static_cast<uint32_t>(kernel_.function - module_.functions.data()));
-    place_frames();
-    place_registers();
+    layout_.place(functions_);
     kernel_.shared_static_bytes = kSharedReserved + kernel_.function->shared_size;
     uint32_t ops = 0;
     for (uint32_t f : functions_) {
@@ -95,15 +67,11 @@ class KernelDecoder {
       if (op.reconverge != kNoIndex) kernel_.ops[op.reconverge].flags |= kOpReconvergence;
     }
     flag_fragments();
-    kernel_.file_bytes = file_;
+    kernel_.file_bytes = layout_.file_bytes();
     return std::move(kernel_);
   }
 
  private:
-  struct Placed {
-    uint32_t offset = 0, state = 0;
-  };
-
   // The entry and every function that it reaches.
   void collect(uint32_t entry) {
     functions_.push_back(entry);
@@ -153,252 +121,6 @@ class KernelDecoder {
     }
   }
 
-  uint32_t take_file(uint32_t bytes_per_lane) {
-    const uint32_t align = bytes_per_lane == 1 ? 4 : bytes_per_lane;
-    file_ = (file_ + align - 1) / align * align;
-    const uint32_t offset = file_;
-    file_ += bytes_per_lane == 1 ? 4 : bytes_per_lane * kLanes;
-    return offset;
-  }
-
-  void place_registers() {
-    for (uint32_t f : functions_) {
-      std::vector<Placed>& placed = registers_[f];
-      for (const ptx::Register& r : module_.functions[f].registers) {
-        placed.push_back({take_file(slot_bytes(r.type)), kernel_.state_count++});
-      }
-      if (const auto frame = kernel_.stack_frames.find(f); frame != kernel_.stack_frames.end()) {
-        for (uint32_t r = 0; r < placed.size(); ++r)
-          frame->second.registers.push_back(register_operand(f, r));
-      }
-    }
-    scratch_.offset = take_file(16);
-    scratch_.state = kernel_.state_count++;
-    scratch_.bytes = 16;
-  }
-
-  // Locals, call parameters and parameters of each function: in a place of their own, or from 0 in
-  // a frame on the stack if the function may run again before it has returned.
-  void place_frames() {
-    for (uint32_t f : functions_) {
-      const ptx::Function& function = module_.functions[f];
-      const bool on_stack = cycles_[f] != kNoIndex;
-      uint64_t frame = 0;
-      uint64_t& bytes = on_stack ? frame : kernel_.local_bytes;
-      const auto align = [&](uint64_t a) {
-        a = std::max<uint64_t>(a, 16);
-        bytes = (bytes + a - 1) / a * a;
-      };
-      align(function.local_frame_align);
-      local_frame_[f] = bytes;
-      bytes += function.local_frame_size;
-      align(16);
-      call_frame_[f] = bytes;
-      bytes += function.param_frame_size;
-      align(function.parameter_align);
-      parameter_frame_[f] = bytes;
-      if (!function.is_entry) bytes += function.parameter_size;
-      // What a GPU keeps there too; it also bounds the depth of calls.
-      if (on_stack) kernel_.stack_frames[f].bytes = frame + kReturnAddressBytes;
-    }
-    kernel_.local_bytes = (kernel_.local_bytes + 15) / 16 * 16;
-    kernel_.stack_base = kernel_.local_bytes;
-    kernel_.uses_stack |= !kernel_.stack_frames.empty();
-    if (kernel_.uses_stack) kernel_.local_bytes += kStackBytes;
-  }
-
-  Operand constant(uint64_t value, uint8_t bytes) {
-    Operand o;
-    o.bank = 1;
-    o.bytes = bytes;
-    o.kind = bytes == 1 ? OperandKind::kPredicate : OperandKind::kValue;
-    const auto [found, fresh] = constants_.try_emplace({value, bytes}, 0);
-    if (fresh) found->second = new_constant(value, bytes);
-    o.offset = found->second;
-    return o;
-  }
-
-  uint32_t new_constant(uint64_t value, uint8_t bytes) {
-    std::vector<std::byte>& c = kernel_.constants;
-    const size_t align = bytes == 1 ? 4 : bytes;
-    c.resize((c.size() + align - 1) / align * align);
-    const uint32_t offset = static_cast<uint32_t>(c.size());
-    if (bytes == 1) {
-      const LaneMask all = (value & 1) != 0 ? kAllLanes : 0;
-      c.resize(offset + 4);
-      std::memcpy(c.data() + offset, &all, 4);
-      return offset;
-    }
-    c.resize(offset + size_t{bytes} * kLanes);
-    for (uint32_t lane = 0; lane < kLanes; ++lane) {
-      std::memcpy(c.data() + offset + lane * bytes, &value, std::min<size_t>(bytes, 8));
-    }
-    return offset;
-  }
-
-  Operand register_operand(uint32_t f, uint32_t index) const {
-    const Placed& p = registers_.at(f)[index];
-    Operand o;
-    o.bytes = slot_bytes(module_.functions[f].registers[index].type);
-    o.kind = o.bytes == 1 ? OperandKind::kPredicate : OperandKind::kValue;
-    o.is_register = true;
-    o.offset = p.offset;
-    o.state = p.state;
-    return o;
-  }
-
-  // A value written into the warp's file when the warp starts.
-  Operand initial(InitialValue v) {
-    const auto key = std::make_tuple(static_cast<int>(v.kind), static_cast<int>(v.special),
-                                     v.component, v.bytes, v.generic, v.value);
-    auto found = initial_.find(key);
-    if (found == initial_.end()) {
-      v.offset = take_file(v.bytes);
-      kernel_.initial_values.push_back(v);
-      found = initial_.emplace(key, v.offset).first;
-    }
-    Operand o;
-    o.kind = v.bytes == 1 ? OperandKind::kPredicate : OperandKind::kValue;
-    o.bytes = v.bytes;
-    o.offset = found->second;
-    return o;
-  }
-
-  // An address in the frame or parameter block of a function, `offset` bytes into it.
-  Operand frame_address(uint32_t f, uint64_t offset, int64_t addend, bool parameter,
-                        uint8_t bytes) {
-    const uint64_t value =
-        (parameter ? kParamFrameBit : 0) + offset + static_cast<uint64_t>(addend);
-    const auto frame = kernel_.stack_frames.find(f);
-    if (frame == kernel_.stack_frames.end()) return constant(value, bytes);
-    for (const Operand& known : frame->second.addresses) {
-      if (known.displacement == static_cast<int64_t>(value) && known.bytes == bytes)
-        return without_displacement(known);
-    }
-    Operand o;
-    o.kind = OperandKind::kValue;
-    o.bytes = bytes;
-    o.offset = take_file(bytes);
-    o.displacement = static_cast<int64_t>(value);
-    frame->second.addresses.push_back(o);
-    return without_displacement(o);
-  }
-
-  static Operand without_displacement(Operand o) {
-    o.displacement = 0;
-    return o;
-  }
-
-  // The address of a symbol plus an offset, in the symbol's own space.
-  Result<Operand> symbol_address(uint32_t f, uint32_t index, int64_t addend, uint8_t bytes) {
-    const Symbol& s = module_.symbols[index];
-    switch (s.kind) {
-      case SymbolKind::kCallParam:
-        return frame_address(f, call_frame_[f] + s.offset, addend, true, bytes);
-      case SymbolKind::kParameter:
-        if (module_.functions[f].is_entry)
-          return constant(s.offset + static_cast<uint64_t>(addend), bytes);
-        return frame_address(f, parameter_frame_[f] + s.offset, addend, true, bytes);
-      case SymbolKind::kVariable: break;
-    }
-    if (s.space == ptx::Space::kLocal) {
-      if (s.function == kNoIndex)
-        return Status(unsupported(fmt::format("module-scope .local variable '{}'", s.name)));
-      return frame_address(f, local_frame_[f] + s.offset, addend, false, bytes);
-    }
-    if (s.space == ptx::Space::kShared) {
-      InitialValue v;
-      v.kind = InitialValue::Kind::kSharedAddress;
-      v.bytes = bytes;
-      const auto& placements = kernel_.function->shared;
-      const auto placed =
-          std::find_if(placements.begin(), placements.end(),
-                       [&](const ptx::SharedPlacement& p) { return p.symbol == index; });
-      if (placed == placements.end())
-        return Status(internal_error(fmt::format("shared variable '{}' has no place", s.name)));
-      v.value = static_cast<int64_t>(kSharedReserved) + placed->offset + addend;
-      return initial(v);
-    }
-    // Global and constant variables: the address is known when a run starts.
-    const auto [found, fresh] = variables_.try_emplace({index, addend, bytes}, 0);
-    if (fresh) {
-      found->second = new_constant(0, bytes);
-      kernel_.variable_addresses.push_back({index, addend, found->second, bytes});
-    }
-    Operand o;
-    o.kind = OperandKind::kValue;
-    o.bank = 1;
-    o.bytes = bytes;
-    o.offset = found->second;
-    return o;
-  }
-
-  Result<Operand> operand(uint32_t f, const ptx::Operand& source, Type type,
-                          ptx::OperandRole role) {
-    Operand o;
-    const uint8_t bytes = type == Type::kNone ? uint8_t{4} : slot_bytes(type);
-    switch (source.kind) {
-      case ptx::OperandKind::kNone:
-      case ptx::OperandKind::kLabel:
-      case ptx::OperandKind::kTargets:
-      case ptx::OperandKind::kCallTargets:
-      case ptx::OperandKind::kPrototype: return o;
-      case ptx::OperandKind::kFunction: return constant(function_address(source.index), bytes);
-      case ptx::OperandKind::kSink: return scratch_;
-      case ptx::OperandKind::kRegister:
-        o = register_operand(f, source.index);
-        o.negated = source.negated;
-        o.written = role != ptx::OperandRole::kRead;
-        return o;
-      case ptx::OperandKind::kImmediate:
-        return constant(immediate_bits(source, type),
-                        type == Type::kNone && source.value >> 32 != 0 ? 8 : bytes);
-      case ptx::OperandKind::kSpecialRegister: {
-        InitialValue v;
-        v.special = static_cast<ptx::SpecialRegister>(source.index);
-        v.component = source.component;
-        v.bytes = bytes;
-        o = initial(v);
-        o.negated = source.negated;
-        return o;
-      }
-      case ptx::OperandKind::kSymbol:
-        return symbol_address(f, source.index, static_cast<int64_t>(source.value), bytes);
-      case ptx::OperandKind::kAddress: {
-        switch (source.base) {
-          case ptx::AddressBase::kRegister: {
-            o = register_operand(f, source.index);
-            o.displacement = static_cast<int64_t>(source.value);
-            break;
-          }
-          case ptx::AddressBase::kSymbol: {
-            JITGEMM_ASSIGN(o,
-                           symbol_address(f, source.index, static_cast<int64_t>(source.value), 8));
-            break;
-          }
-          case ptx::AddressBase::kAbsolute: o = constant(source.value, 8); break;
-        }
-        o.kind = OperandKind::kAddress;
-        return o;
-      }
-      case ptx::OperandKind::kVector: {
-        const auto elements = module_.functions[f].elements_of(source);
-        std::vector<Operand> decoded;
-        for (const ptx::Operand& e : elements) {
-          JITGEMM_ASSIGN(Operand element, operand(f, e, type, role));
-          decoded.push_back(element);
-        }
-        o.kind = OperandKind::kList;
-        o.offset = static_cast<uint32_t>(kernel_.lists.size());
-        o.count = static_cast<uint32_t>(decoded.size());
-        o.written = role != ptx::OperandRole::kRead;
-        kernel_.lists.insert(kernel_.lists.end(), decoded.begin(), decoded.end());
-        return o;
-      }
-    }
-    return o;
-  }
-
   // A value of `type` that moves at a call: register, constant or bytes of a frame.
   Status set_end(uint32_t f, const ptx::Operand& o, Type type, bool is_from, ParamCopy& copy,
                  uint64_t& bytes) {
@@ -407,13 +129,13 @@ class KernelDecoder {
       const bool own = s.kind == SymbolKind::kParameter;
       if (s.kind == SymbolKind::kVariable || (own && module_.functions[f].is_entry))
         return unsupported(fmt::format("'{}' is no parameter that a call can pass", s.name));
-      const uint64_t base = own ? parameter_frame_[f] : call_frame_[f];
+      const uint64_t base = own ? layout_.parameter_frame(f) : layout_.call_frame(f);
       (is_from ? copy.from : copy.to) = static_cast<uint32_t>(base + s.offset);
       (is_from ? copy.from_frame : copy.to_frame) = kernel_.stack_frames.contains(f);
       bytes = s.size;
       return ok_status();
     }
-    JITGEMM_ASSIGN(Operand value, operand(f, o, type, ptx::OperandRole::kRead));
+    JITGEMM_ASSIGN(Operand value, layout_.operand(f, o, type, ptx::OperandRole::kRead));
     (is_from ? copy.from_register : copy.to_register) = true;
     (is_from ? copy.from_operand : copy.to_operand) = value;
     return ok_status();
@@ -482,7 +204,7 @@ class KernelDecoder {
       for (const ptx::Operand& result : results) {
         ParamCopy zero;
         zero.from_register = true;
-        zero.from_operand = constant(0, 8);
+        zero.from_operand = layout_.constant(0, 8);
         uint64_t bytes = 4;
         JITGEMM_TRY(set_end(f, result, Type::kB32, false, zero, bytes));
         zero.bytes = static_cast<uint32_t>(std::min<uint64_t>(bytes, 8));
@@ -540,7 +262,7 @@ class KernelDecoder {
       op.index = base + i;
       op.function = static_cast<uint16_t>(f);
       if (instruction.guard != kNoIndex) {
-        const Placed& guard = registers_[f][instruction.guard];
+        const Operand guard = layout_.register_operand(f, instruction.guard);
         op.guard_offset = guard.offset;
         op.guard_state = guard.state;
         op.guard_negated = instruction.guard_negated;
@@ -565,9 +287,9 @@ class KernelDecoder {
         }
         const bool call = instruction.opcode == ptx::Opcode::kCall;
         if (call && !(s == kCallTargetSlot && o.is_register())) continue;
-        JITGEMM_ASSIGN(
-            Operand decoded,
-            operand(f, o, slot_type(form.slots[s], instruction.modifiers), form.slots[s].role));
+        JITGEMM_ASSIGN(Operand decoded,
+                       layout_.operand(f, o, slot_type(form.slots[s], instruction.modifiers),
+                                       form.slots[s].role));
         slots.push_back(decoded);
       }
       if (instruction.opcode == ptx::Opcode::kCall)
@@ -620,16 +342,10 @@ class KernelDecoder {
   const Module& module_;
   const std::vector<uint32_t>& cycles_;  // ptx::call_cycles
   DecodedKernel kernel_;
+  KernelLayout layout_;                   // fills it, too
   const ptx::Instruction* at_ = nullptr;  // being decoded
-  Operand scratch_;
-  uint32_t file_ = 0;
   std::vector<uint32_t> functions_;
   std::map<uint32_t, uint32_t> first_op_;
-  std::map<uint32_t, std::vector<Placed>> registers_;
-  std::map<uint32_t, uint64_t> local_frame_, call_frame_, parameter_frame_;
-  std::map<std::pair<uint64_t, uint8_t>, uint32_t> constants_;
-  std::map<std::tuple<uint32_t, int64_t, uint8_t>, uint32_t> variables_;
-  std::map<std::tuple<int, int, uint8_t, uint8_t, bool, int64_t>, uint32_t> initial_;
 };
 
 std::vector<std::string> split_lines(std::string_view text) {

@@ -11,11 +11,11 @@ Choice choose_instruction(const ptx::Function& function, const ptx::Instruction&
   // Each list is constant; asking them in turn happens once an instruction of a loaded program.
   using Rows = std::span<const OpcodeRow> (*)();
   constexpr Rows kLists[] = {
-      integer_rows,     integer_bit_rows,    logic_rows,      float_rows,   half_rows,
-      convert_rows,     packed_convert_rows, memory_rows,     address_rows, atomic_rows,
-      matrix_move_rows, control_rows,        call_rows,       barrier_rows, warp_rows,
-      async_copy_rows,  mbarrier_rows,       tma_rows,        wgmma_rows,   mma_rows,
-      tcgen05_rows,     tcgen05_access_rows, tcgen05_mma_rows};
+      integer_rows, integer_bit_rows, logic_rows,       compare_rows,        mov_rows,
+      float_rows,   half_rows,        convert_rows,     packed_convert_rows, memory_rows,
+      address_rows, atomic_rows,      matrix_move_rows, control_rows,        call_rows,
+      barrier_rows, warp_rows,        async_copy_rows,  mbarrier_rows,       tma_rows,
+      wgmma_rows,   mma_rows,         tcgen05_rows,     tcgen05_access_rows, tcgen05_mma_rows};
   Choice refused;
   for (const Rows rows : kLists) {
     for (const OpcodeRow& row : rows()) {

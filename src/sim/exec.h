@@ -32,7 +32,9 @@ struct OpcodeRow {
 
 std::span<const OpcodeRow> integer_rows();
 std::span<const OpcodeRow> integer_bit_rows();  // counts, fields, masks, byte products
-std::span<const OpcodeRow> logic_rows();
+std::span<const OpcodeRow> logic_rows();        // and shifts, byte permutation
+std::span<const OpcodeRow> compare_rows();      // and selection
+std::span<const OpcodeRow> mov_rows();
 std::span<const OpcodeRow> float_rows();
 std::span<const OpcodeRow> half_rows();  // f16 and bf16 arithmetic
 std::span<const OpcodeRow> convert_rows();

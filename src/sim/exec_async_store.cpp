@@ -26,12 +26,8 @@ struct Source {
 
 // Slots: [a], b, [mbar].
 Step read_source(Warp& w, const Op& op, uint32_t lane, Source& source) {
-  const Operand& b = op.slot(1);
-  const std::vector<Operand>& lists = w.cta.cluster.grid.kernel->lists;
-  const uint32_t elements = b.kind == OperandKind::kList ? b.count : 1;
   const uint32_t size = static_cast<uint32_t>(ptx::type_bits(op.modifiers().type())) / 8;
-  for (uint32_t i = 0; i < elements; ++i) {
-    const Operand& element = b.kind == OperandKind::kList ? lists[b.offset + i] : b;
+  for (const Operand& element : registers_of(w, op.slot(1))) {
     if (w.require_defined(op, element, LaneMask{1} << lane, "the value") == Step::kFault)
       return Step::kFault;
     const uint64_t value = w.value(element, lane);

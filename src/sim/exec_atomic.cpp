@@ -107,11 +107,6 @@ uint64_t exchange(std::byte* data, const ptx::Modifiers& m, uint64_t b, uint64_t
   }
 }
 
-std::span<const Operand> elements(const Warp& w, const Operand& o) {
-  if (o.kind != OperandKind::kList) return {&o, 1};
-  return {w.cta.cluster.grid.kernel->lists.data() + o.offset, o.count};
-}
-
 // atom: slots d, a, b, c. red: a, b. Payload: 1 for atom.
 template <bool kReturns>
 Step atomic(Warp& w, const Op& op, LaneMask active) {
@@ -121,7 +116,7 @@ Step atomic(Warp& w, const Op& op, LaneMask active) {
   const bool has_c = m.operation == Operation::kCas;
   w.view.memory_fence(w.cta.cluster.memory);  // whoever polls this location learns of the past
   if (const Step s = w.require_defined(op, a, active, "the address"); s != Step::kNext) return s;
-  const auto b = elements(w, op.slot(kA + 1));
+  const auto b = registers_of(w, op.slot(kA + 1));
   for (const Operand& o : b) {
     if (const Step s = w.require_defined(op, o, active, "the value"); s != Step::kNext) return s;
   }
@@ -155,7 +150,7 @@ Step atomic(Warp& w, const Op& op, LaneMask active) {
         default: old = exchange<uint64_t>(data, m, value, swap, global, changed); break;
       }
       any_change |= changed;
-      if constexpr (kReturns) w.set_value(elements(w, op.slot(0))[e], lane, old);
+      if constexpr (kReturns) w.set_value(registers_of(w, op.slot(0))[e], lane, old);
     }
     acquire_from(w, op, active, at);
     // An atomic that changes nothing is a poll: others can't notice it.
@@ -163,7 +158,7 @@ Step atomic(Warp& w, const Op& op, LaneMask active) {
     return Step::kNext;
   });
   if constexpr (kReturns) {
-    for (const Operand& o : elements(w, op.slot(0))) w.set_defined(o, active);
+    for (const Operand& o : registers_of(w, op.slot(0))) w.set_defined(o, active);
   }
   return step;
 }

@@ -170,19 +170,18 @@ Step cvt_pair_stochastic(Warp& w, const Op& op, LaneMask active) {
 Step cvt_four_stochastic(Warp& w, const Op& op, LaneMask active) {
   const ptx::Modifiers& m = op.modifiers();
   const Packed to = packed_of(m.types[0]);
-  const Operand& list = op.slot(1);
-  const auto& lists = w.cta.cluster.grid.kernel->lists;
+  const std::span<const Operand> list = registers_of(w, op.slot(1));
   const bool own_bits = m.types[0] == Type::kE2m1x4;
   constexpr uint32_t kOwnShift[] = {24, 8, 16, 0}, kSharedShift[] = {16, 16, 0, 0};
   const int random_bits = own_bits ? 8 : 16;
   const uint32_t mask = (1u << random_bits) - 1;
   LaneMask undefined = w.undefined(op.slot(2));
-  for (uint32_t e = 0; e < 4; ++e) undefined |= w.undefined(lists[list.offset + e]);
+  for (uint32_t e = 0; e < 4; ++e) undefined |= w.undefined(list[e]);
   for_lanes(active, [&](uint32_t i) {
     const auto random = static_cast<uint32_t>(w.value(op.slot(2), i));
     uint32_t d = 0;
     for (uint32_t e = 0; e < 4; ++e) {
-      const float v = w.lanes<float>(lists[list.offset + e])[i];
+      const float v = w.lanes<float>(list[e])[i];
       const uint32_t bits = random >> (own_bits ? kOwnShift[e] : kSharedShift[e]) & mask;
       d = d << to.half_bits | encode_stochastic(to, v, bits, random_bits, m);
     }

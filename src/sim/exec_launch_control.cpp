@@ -5,7 +5,6 @@
 #include "sim/access.h"
 #include "sim/exec.h"
 #include "sim/exec_tma.h"
-#include "sim/scheduler.h"
 
 #include <fmt/format.h>
 
@@ -53,7 +52,7 @@ Step exec_try_cancel(Warp& w, const Op& op, LaneMask active) {
     request.cta_rank = w.cta.rank;
     request.complete = [targets, origin = request.origin](Cluster& cluster) {
       Response response = {kRefused, 0, 0, 0};
-      if (const auto first = static_cast<ScheduledGrid&>(cluster.grid).claim_cluster())
+      if (const auto first = cluster.grid.claim_cluster())
         response = {kGranted, (*first)[0], (*first)[1], (*first)[2]};
       for (const LoadTarget& target : targets) {
         std::memcpy(target.cta->shared.bytes.data() + target.offset, response.data(),
@@ -93,10 +92,9 @@ Step exec_is_canceled(Warp& w, const Op& op, LaneMask active) {
 // Slots: {=d}*4 or =d, handle. Without a cluster the coordinates are undefined.
 Step exec_first_ctaid(Warp& w, const Op& op, LaneMask active) {
   const Operand& d = op.slot(0);
-  const std::vector<Operand>& lists = w.cta.cluster.grid.kernel->lists;
   const bool vector = d.kind == OperandKind::kList;
   for (uint32_t i = 0; i < (vector ? 4u : 1u); ++i) {
-    const Operand& to = vector ? lists[d.offset + i] : d;
+    const Operand& to = registers_of(w, d)[i];
     const uint32_t word = vector ? i + 1 : static_cast<uint32_t>(op.payload);
     LaneMask undefined = 0;
     const Step step = for_each_lane(active, [&](uint32_t lane) {

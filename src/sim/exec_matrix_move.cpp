@@ -4,6 +4,7 @@
 // layout of the warp.
 #include "sim/access.h"
 #include "sim/exec.h"
+#include "sim/exec_matrix.h"
 #include "sim/lanes.h"
 
 namespace jitgemm::sim {
@@ -14,6 +15,7 @@ using ptx::Instruction;
 using ptx::Opcode;
 
 constexpr uint32_t kRows8 = 8, kRowBytes = 16;
+constexpr const char* kFragment = "the matrix fragment";
 
 // Element (row, column) of an 8x8 matrix lies in lane row * 4 + column / 2, half column % 2.
 struct Place {
@@ -24,22 +26,15 @@ Place fragment_place(uint32_t row, uint32_t column, bool transposed) {
   return {row * 4 + column / 2, column % 2};
 }
 
-// Under strict rules alone; else what was never written goes where the fragment goes.
-Step require_fragment(Warp& w, const Op& op, const Operand& r, LaneMask active) {
-  if (!w.cta.cluster.grid.options.strict) return Step::kNext;
-  return w.require_defined(op, r, active, "the matrix fragment");
-}
-
 // ldmatrix: slots {d}, p. Lane 8 * j + i holds the address of row i of matrix j.
 Step ldmatrix(Warp& w, const Op& op, LaneMask active) {
-  const Operand& list = op.slot(0);
-  const auto& lists = w.cta.cluster.grid.kernel->lists;
+  const std::span<const Operand> list = registers_of(w, op.slot(0));
   const bool trans = op.modifiers().has(Flag::kTrans);
-  const LaneMask rows = list.count == 4 ? kAllLanes : (LaneMask{1} << (kRows8 * list.count)) - 1;
+  const LaneMask rows = list.size() == 4 ? kAllLanes : (LaneMask{1} << (kRows8 * list.size())) - 1;
   if (const Step s = w.require_defined(op, op.slot(1), active & rows, "the row address");
       s != Step::kNext)
     return s;
-  for (uint32_t j = 0; j < list.count; ++j) {
+  for (uint32_t j = 0; j < list.size(); ++j) {
     uint32_t values[kLanes] = {};
     LaneMask missing = 0;  // of a row never written, as much as of its elements
     for (uint32_t row = 0; row < kRows8; ++row) {
@@ -57,7 +52,7 @@ Step ldmatrix(Warp& w, const Op& op, LaneMask active) {
         if (unwritten) missing |= LaneMask{1} << at.lane;
       }
     }
-    const Operand& d = lists[list.offset + j];
+    const Operand& d = list[j];
     uint32_t* out = w.lanes<uint32_t>(d);
     for_lanes(active, [&](uint32_t i) { out[i] = values[i]; });
     w.set_undefined(d, missing, active);
@@ -67,14 +62,14 @@ Step ldmatrix(Warp& w, const Op& op, LaneMask active) {
 
 // A row of 16 bytes, or of 16 elements of 4 or 6 bits with padding behind, which become bytes with
 // the element in their low bits.
-Step load_byte_row(Warp& w, const Op& op, uint32_t lane, uint8_t* row) {
+Step load_byte_row(Warp& w, const Op& op, uint32_t lane, uint8_t* row, bool& unwritten) {
   const ptx::Modifiers& m = op.modifiers();
   const uint32_t bits = m.types[1] == ptx::Type::kB4x16P64   ? 4
                         : m.types[1] == ptx::Type::kB6x16P32 ? 6
                                                              : 8;
   uint8_t packed[kRowBytes + 1] = {};
   if (const Step s = load_bytes(w, op, lane, space_of(m.space), w.address(op.slot(1), lane),
-                                2 * bits, kRowBytes, packed);
+                                2 * bits, kRowBytes, packed, &unwritten);
       s != Step::kNext)
     return s;
   for (uint32_t i = 0; i < kRowBytes; ++i) {
@@ -89,12 +84,11 @@ Step load_byte_row(Warp& w, const Op& op, uint32_t lane, uint8_t* row) {
 // a lane gets columns lane / 4 and lane / 4 + 8 of rows 4 * (lane % 4) and on, in a register each.
 // m8n16: lane 8 * j + i names row i, and a lane gets four columns of row lane / 4.
 Step ldmatrix_bytes(Warp& w, const Op& op, LaneMask active) {
-  const Operand& list = op.slot(0);
-  const auto& lists = w.cta.cluster.grid.kernel->lists;
+  const std::span<const Operand> list = registers_of(w, op.slot(0));
   const bool square = op.modifiers().m == 16;
   const uint32_t rows = square ? 16 : kRows8;
   const uint32_t per_matrix = square ? 2 : 1;
-  const uint32_t matrices = list.count / per_matrix;
+  const uint32_t matrices = static_cast<uint32_t>(list.size()) / per_matrix;
   const LaneMask named =
       rows * matrices == kLanes ? kAllLanes : (LaneMask{1} << (rows * matrices)) - 1;
   if (const Step s = w.require_defined(op, op.slot(1), active & named, "the row address");
@@ -102,13 +96,18 @@ Step ldmatrix_bytes(Warp& w, const Op& op, LaneMask active) {
     return s;
   for (uint32_t j = 0; j < matrices; ++j) {
     uint8_t bytes[16][kRowBytes];
+    uint32_t unwritten = 0;  // rows
     for (uint32_t row = 0; row < rows; ++row) {
-      if (const Step s = load_byte_row(w, op, j * rows + row, bytes[row]); s != Step::kNext)
+      bool missing = false;
+      if (const Step s = load_byte_row(w, op, j * rows + row, bytes[row], missing);
+          s != Step::kNext)
         return s;
+      if (missing) unwritten |= 1u << row;
     }
     for (uint32_t r = 0; r < per_matrix; ++r) {
-      const Operand& d = lists[list.offset + j * per_matrix + r];
+      const Operand& d = list[j * per_matrix + r];
       uint32_t* out = w.lanes<uint32_t>(d);
+      LaneMask missing = 0;
       for_lanes(active, [&](uint32_t lane) {
         out[lane] = 0;
         for (uint32_t i = 0; i < 4; ++i) {
@@ -116,8 +115,10 @@ Step ldmatrix_bytes(Warp& w, const Op& op, LaneMask active) {
                                           : bytes[lane / 4][4 * (lane % 4) + i];
           out[lane] |= element << (8 * i);
         }
+        const uint32_t rows_of_lane = square ? 15u << (4 * (lane % 4)) : 1u << (lane / 4);
+        if ((unwritten & rows_of_lane) != 0) missing |= LaneMask{1} << lane;
       });
-      w.set_defined(d, active);
+      w.set_undefined(d, missing, active);
     }
   }
   return Step::kNext;
@@ -126,26 +127,28 @@ Step ldmatrix_bytes(Warp& w, const Op& op, LaneMask active) {
 // stmatrix.m16n8.trans.b8: slots p, {r}. Rows of memory are the eight columns of the matrix, which
 // a lane holds as an accumulator: rows lane / 4 and lane / 4 + 8 of columns 2 * (lane % 4) and on.
 Step stmatrix_bytes(Warp& w, const Op& op, LaneMask active) {
-  const Operand& list = op.slot(1);
-  const auto& lists = w.cta.cluster.grid.kernel->lists;
-  const LaneMask named = list.count == 4 ? kAllLanes : (LaneMask{1} << (kRows8 * list.count)) - 1;
+  const std::span<const Operand> list = registers_of(w, op.slot(1));
+  const LaneMask named = list.size() == 4 ? kAllLanes : (LaneMask{1} << (kRows8 * list.size())) - 1;
   if (const Step s = w.require_defined(op, op.slot(0), active & named, "the row address");
       s != Step::kNext)
     return s;
-  for (uint32_t j = 0; j < list.count; ++j) {
-    const Operand& r = lists[list.offset + j];
-    if (const Step s = w.require_defined(op, r, active, "the matrix fragment"); s != Step::kNext)
-      return s;
+  for (uint32_t j = 0; j < list.size(); ++j) {
+    const Operand& r = list[j];
+    if (const Step s = require_fragment(w, op, r, active, kFragment); s != Step::kNext) return s;
     const uint32_t* in = w.lanes<uint32_t>(r);
     for (uint32_t column = 0; column < kRows8; ++column) {
       uint8_t bytes[kRowBytes];
+      bool missing = false;
       for (uint32_t row = 0; row < kRowBytes; ++row) {
+        const uint32_t from = row % 8 * 4 + column / 2;
         const uint32_t shift = 8 * (column % 2 + 2 * (row / 8));
-        bytes[row] = static_cast<uint8_t>(in[row % 8 * 4 + column / 2] >> shift);
+        bytes[row] = static_cast<uint8_t>(in[from] >> shift);
+        missing = missing || (w.undefined(r) >> from & 1) != 0;
       }
       const uint32_t lane = j * kRows8 + column;
-      if (const Step s = store_bytes(w, op, lane, space_of(op.modifiers().space),
-                                     w.address(op.slot(0), lane), kRowBytes, kRowBytes, bytes);
+      if (const Step s =
+              store_bytes(w, op, lane, space_of(op.modifiers().space), w.address(op.slot(0), lane),
+                          kRowBytes, kRowBytes, bytes, missing);
           s != Step::kNext)
         return s;
     }
@@ -155,16 +158,15 @@ Step stmatrix_bytes(Warp& w, const Op& op, LaneMask active) {
 
 // stmatrix: slots p, {r}.
 Step stmatrix(Warp& w, const Op& op, LaneMask active) {
-  const Operand& list = op.slot(1);
-  const auto& lists = w.cta.cluster.grid.kernel->lists;
+  const std::span<const Operand> list = registers_of(w, op.slot(1));
   const bool trans = op.modifiers().has(Flag::kTrans);
-  const LaneMask rows = list.count == 4 ? kAllLanes : (LaneMask{1} << (kRows8 * list.count)) - 1;
+  const LaneMask rows = list.size() == 4 ? kAllLanes : (LaneMask{1} << (kRows8 * list.size())) - 1;
   if (const Step s = w.require_defined(op, op.slot(0), active & rows, "the row address");
       s != Step::kNext)
     return s;
-  for (uint32_t j = 0; j < list.count; ++j) {
-    const Operand& r = lists[list.offset + j];
-    if (const Step s = require_fragment(w, op, r, active); s != Step::kNext) return s;
+  for (uint32_t j = 0; j < list.size(); ++j) {
+    const Operand& r = list[j];
+    if (const Step s = require_fragment(w, op, r, active, kFragment); s != Step::kNext) return s;
     const uint32_t* in = w.lanes<uint32_t>(r);
     for (uint32_t row = 0; row < kRows8; ++row) {
       const uint32_t lane = j * kRows8 + row;
@@ -187,7 +189,8 @@ Step stmatrix(Warp& w, const Op& op, LaneMask active) {
 
 // movmatrix: slots d, a. Transposes one matrix across the warp.
 Step movmatrix(Warp& w, const Op& op, LaneMask active) {
-  if (const Step s = require_fragment(w, op, op.slot(1), active); s != Step::kNext) return s;
+  if (const Step s = require_fragment(w, op, op.slot(1), active, kFragment); s != Step::kNext)
+    return s;
   const uint32_t* a = w.lanes<uint32_t>(op.slot(1));
   uint32_t values[kLanes] = {};
   LaneMask missing = 0;

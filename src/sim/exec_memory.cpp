@@ -33,12 +33,6 @@ uint64_t elements_in(uint64_t p) {
   return p >> 10 & 63;
 }
 
-// The registers of a vector or of a single value.
-std::span<const Operand> registers_of(const Warp& w, const Operand& o) {
-  if (o.kind != OperandKind::kList) return {&o, 1};
-  return {w.cta.cluster.grid.kernel->lists.data() + o.offset, o.count};
-}
-
 // Resolves and checks a read; the common cases without a call.
 inline Step place_read(Warp& w, const Op& op, uint32_t lane, Space space, uint64_t address,
                        uint64_t bytes, const std::byte*& data, bool& unwritten) {

@@ -14,71 +14,8 @@
 namespace jitgemm::sim {
 namespace {
 
-const Operand& element(const Warp& w, const Operand& list, int i) {
-  return list.kind == OperandKind::kList
-             ? w.cta.cluster.grid.kernel->lists[list.offset + static_cast<uint32_t>(i)]
-             : list;
-}
-
-int count(const Operand& list) {
-  return list.kind == OperandKind::kList ? static_cast<int>(list.count) : 1;
-}
-
-Step require_list(Warp& w, const Op& op, const Operand& list, LaneMask active, const char* what) {
-  for (int r = 0; r < count(list); ++r) {
-    if (w.require_defined(op, element(w, list, r), active, what) == Step::kFault)
-      return Step::kFault;
-  }
-  return Step::kNext;
-}
-
-// Under strict rules alone; else what was never written leaves nothing of its row or column.
-Step require_inputs(Warp& w, const Op& op, LaneMask active) {
-  if (!w.cta.cluster.grid.options.strict) return Step::kNext;
-  if (require_list(w, op, op.slot(1), active, "a register of A") == Step::kFault ||
-      require_list(w, op, op.slot(2), active, "a register of B") == Step::kFault ||
-      require_list(w, op, op.slot(3), active, "a register of C") == Step::kFault) {
-    return Step::kFault;
-  }
-  return Step::kNext;
-}
-
-// Rows and columns of D that something never written goes into.
-struct Missing {
-  std::vector<bool> rows, columns;
-
-  void from(const Warp& w, const Operand& r, std::vector<bool>& which, int lane, int index) const {
-    if ((w.undefined(r) >> lane & 1) != 0) which[static_cast<size_t>(index)] = true;
-  }
-  bool has(MatrixIndex at) const {
-    return rows[static_cast<size_t>(at.row)] || columns[static_cast<size_t>(at.column)];
-  }
-};
-
-// `bits`: of elements of A and B. The accumulator's own registers count for their elements.
-LaneMask missing_in_result(const Warp& w, const Op& op, int rows, int a_bits, int b_bits,
-                           bool d_half, int r) {
-  bool any = false;
-  for (uint32_t slot = 1; slot < 4; ++slot) {
-    for (int i = 0; i < count(op.slot(slot)); ++i)
-      any = any || w.undefined(element(w, op.slot(slot), i)) != 0;
-  }
-  if (!any) return 0;
-  Missing m{std::vector<bool>(static_cast<size_t>(rows)), std::vector<bool>(8)};
-  for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
-    for (int i = 0; i < count(op.slot(1)); ++i)
-      m.from(w, element(w, op.slot(1), i), m.rows, lane, a_fragment(rows, a_bits, lane, i, 0).row);
-    for (int i = 0; i < count(op.slot(2)); ++i)
-      m.from(w, element(w, op.slot(2), i), m.columns, lane, b_fragment(b_bits, lane, i, 0).column);
-  }
-  LaneMask missing = w.undefined(element(w, op.slot(3), r));
-  for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
-    const bool bad = d_half ? m.has(d_fragment_half(rows, lane, r, 0)) ||
-                                  m.has(d_fragment_half(rows, lane, r, 1))
-                            : m.has(d_fragment(rows, lane, r));
-    if (bad) missing |= LaneMask{1} << lane;
-  }
-  return missing;
+int count(std::span<const Operand> registers) {
+  return static_cast<int>(registers.size());
 }
 
 uint32_t code_of(uint32_t word, int bits, int i) {
@@ -130,7 +67,7 @@ Step read_scales(Warp& w, const Op& op, LaneMask active, uint32_t slot, bool is_
   uint64_t ids[2] = {};
   for (int i = 0; i < 2; ++i) {
     if (require_uniform(
-            w, op, element(w, op.slot(slot + 1), i), active,
+            w, op, registers_of(w, op.slot(slot + 1))[static_cast<size_t>(i)], active,
             i == 0 ? "the byte id of the scale factors" : "the thread id of the scale factors",
             ids[i]) == Step::kFault) {
       return Step::kFault;
@@ -161,54 +98,11 @@ bool is_sparse(const ptx::Modifiers& m) {
   return m.has(ptx::Flag::kSparse) || m.has(ptx::Flag::kSparseOrdered);
 }
 
-// Slots metadata, selector: by row, the places of the elements of A that are stored. A row's
-// metadata fill 16, 32 or 64 bits; lanes of a quad hold those of rows r and r + 8, as the selector
-// says: one lane both rows, a pair, or all four (9.7.14.6.1).
-Step read_places(Warp& w, const Op& op, LaneMask active, int bits, std::vector<uint32_t>& out) {
-  const ptx::Modifiers& m = op.modifiers();
-  const uint32_t size = bits == 32 ? 2 : bits == 4 ? 8 : 4;
-  const uint32_t chunks = m.k / size;
-  const uint32_t lanes = chunks / 4;  // of a quad that hold metadata
-  const auto selector = static_cast<uint32_t>(w.value(op.slot(5), 0));
-  if (selector >= 4 / lanes) {
-    return w.fault(op, -1, FaultKind::kIllegalOperand,
-                   fmt::format("sparsity selector {}: below {} is legal", selector, 4 / lanes));
-  }
-  const LaneMask quad = ((LaneMask{1} << lanes) - 1) << (selector * lanes);
-  if (w.require_defined(op, op.slot(4), active & quad * 0x11111111u, "the sparsity metadata") ==
-      Step::kFault) {
-    return Step::kFault;
-  }
-  for (uint32_t row = 0; row < m.m; ++row) {
-    std::vector<uint8_t> metadata;
-    for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
-      // Types of up to eight bits: a lane has eight chunks of one row; wider ones: four of each
-      // row.
-      const bool narrow = bits <= 8;
-      const uint32_t held = narrow ? 8 : 4;
-      const uint32_t in_quad =
-          selector * lanes + (narrow ? row / 8 + 2 * (chunk / held) : chunk / held);
-      const uint32_t shift = 4 * (chunk % held) + (narrow ? 0 : 16 * (row / 8));
-      const uint64_t word = w.value(op.slot(4), row % 8 * 4 + in_quad);
-      metadata.push_back(static_cast<uint8_t>(word >> shift & 15));
-    }
-    const std::vector<uint32_t> places =
-        sparse_places(bits == 32  ? Sparsity::kOneOfTwo
-                      : bits == 4 ? Sparsity::kTwoPairsOfFour
-                                  : Sparsity::kTwoOfFour,
-                      metadata, !w.cta.cluster.grid.options.strict);
-    if (places.empty()) {
-      return w.fault(op, -1, FaultKind::kIllegalOperand,
-                     fmt::format("the sparsity metadata of row {} have an illegal index", row));
-    }
-    out.insert(out.end(), places.begin(), places.end());
-  }
-  return Step::kNext;
-}
-
 Step exec_mma(Warp& w, const Op& op, LaneMask active) {
   if (require_inputs(w, op, active) == Step::kFault) return Step::kFault;
   const ptx::Modifiers& m = op.modifiers();
+  const auto to = registers_of(w, op.slot(0)), from_a = registers_of(w, op.slot(1)),
+             from_b = registers_of(w, op.slot(2)), from_c = registers_of(w, op.slot(3));
   MmaProblem p;
   p.m = m.m;
   p.n = m.n;
@@ -221,14 +115,14 @@ Step exec_mma(Warp& w, const Op& op, LaneMask active) {
              : m.types[0] == ptx::Type::kF32 ? MmaResult::kF32
              : m.has(ptx::Flag::kSatfinite)  ? MmaResult::kS32Saturated
                                              : MmaResult::kS32;
-  std::vector<uint32_t> a(static_cast<size_t>(p.m * p.k));
   std::vector<uint32_t> b(static_cast<size_t>(p.n * p.k));
   std::vector<uint32_t> d(static_cast<size_t>(p.m * p.n));
   const int a_bits = element_bits(m, p.a_format);
   const int b_bits = element_bits(m, p.b_format);
   const int a_columns = is_sparse(m) ? p.k / 2 : p.k;
+  std::vector<uint32_t> a(static_cast<size_t>(p.m * a_columns));
   std::vector<uint32_t> places;
-  if (is_sparse(m) && read_places(w, op, active, a_bits, places) == Step::kFault)
+  if (is_sparse(m) && read_sparse_places(w, op, active, 4, m.m, a_bits, places) == Step::kFault)
     return Step::kFault;
   std::vector<uint32_t> scale_a, scale_b;
   if (is_scaled(m)) {
@@ -244,43 +138,35 @@ Step exec_mma(Warp& w, const Op& op, LaneMask active) {
     p.scale_b = scale_b;
   }
   for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
-    for (int r = 0; r < count(op.slot(1)); ++r) {
+    for (int r = 0; r < count(from_a); ++r) {
       uint32_t codes[8];
-      register_codes(m, p.a_format, w.lanes<uint32_t>(element(w, op.slot(1), r))[lane], codes);
+      register_codes(m, p.a_format, w.lanes<uint32_t>(from_a[static_cast<size_t>(r)])[lane], codes);
       for (int i = 0; i < 32 / a_bits; ++i) {
         const MatrixIndex at = a_fragment(p.m, a_bits, lane, r, i);
         a[static_cast<size_t>(at.row * a_columns + at.column)] = codes[i];
       }
     }
-    for (int r = 0; r < count(op.slot(2)); ++r) {
+    for (int r = 0; r < count(from_b); ++r) {
       uint32_t codes[8];
-      register_codes(m, p.b_format, w.lanes<uint32_t>(element(w, op.slot(2), r))[lane], codes);
+      register_codes(m, p.b_format, w.lanes<uint32_t>(from_b[static_cast<size_t>(r)])[lane], codes);
       for (int i = 0; i < 32 / b_bits; ++i) {
         const MatrixIndex at = b_fragment(b_bits, lane, r, i);
         b[static_cast<size_t>(at.column * p.k + at.row)] = codes[i];
       }
     }
-    for (int r = 0; r < count(op.slot(3)); ++r) {
-      const uint32_t word = w.lanes<uint32_t>(element(w, op.slot(3), r))[lane];
+    for (int r = 0; r < count(from_c); ++r) {
+      const uint32_t word = w.lanes<uint32_t>(from_c[static_cast<size_t>(r)])[lane];
       for (int i = 0; i < (c_half ? 2 : 1); ++i) {
         const MatrixIndex at = c_half ? d_fragment_half(p.m, lane, r, i) : d_fragment(p.m, lane, r);
         d[static_cast<size_t>(at.row * p.n + at.column)] = c_half ? code_of(word, 16, i) : word;
       }
     }
   }
+  const MissingInputs inputs(w, op, p.m, a_bits, b_bits);
   if (is_sparse(m)) {
-    const auto k = static_cast<size_t>(p.k);
-    const std::vector<uint32_t> stored(a.begin(), a.begin() + p.m * a_columns);
-    for (size_t row = 0; row < static_cast<size_t>(p.m); ++row) {
-      const bool placed = expand_sparse_row(std::span(stored).subspan(row * k / 2, k / 2),
-                                            std::span(places).subspan(row * k / 2, k / 2),
-                                            std::span(a).subspan(row * k, k));
-      if (!placed) {
-        return w.fault(op, -1, FaultKind::kIllegalOperand,
-                       fmt::format("equal indices in the sparsity metadata of row {}, and a second "
-                                   "element that is not zero",
-                                   row));
-      }
+    for (const size_t row : expand_sparse_rows(a, places, static_cast<size_t>(p.k))) {
+      if (!inputs.has_row(row))
+        return w.fault(op, -1, FaultKind::kIllegalOperand, misplaced_element(row));
     }
   }
   p.a = a;
@@ -289,20 +175,19 @@ Step exec_mma(Warp& w, const Op& op, LaneMask active) {
   mma_accumulate(p, mma_numerics(w.cta.cluster.grid.options.numerics), MmaFamily::kMmaSync);
   // All of them before the first register of D, which may be one of C.
   std::vector<LaneMask> missing;
-  missing.reserve(static_cast<size_t>(count(op.slot(0))));
-  for (int r = 0; r < count(op.slot(0)); ++r)
-    missing.push_back(missing_in_result(w, op, p.m, a_bits, b_bits, d_half, r));
-  for (int r = 0; r < count(op.slot(0)); ++r) {
-    const Operand& to = element(w, op.slot(0), r);
+  missing.reserve(static_cast<size_t>(count(to)));
+  for (int r = 0; r < count(to); ++r) missing.push_back(inputs.of_result(w, op, d_half, r));
+  for (int r = 0; r < count(to); ++r) {
+    const Operand& d_register = to[static_cast<size_t>(r)];
     for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
       uint32_t word = 0;
       for (int i = 0; i < (d_half ? 2 : 1); ++i) {
         const MatrixIndex at = d_half ? d_fragment_half(p.m, lane, r, i) : d_fragment(p.m, lane, r);
         word |= d[static_cast<size_t>(at.row * p.n + at.column)] << (16 * i);
       }
-      w.lanes<uint32_t>(to)[lane] = word;
+      w.lanes<uint32_t>(d_register)[lane] = word;
     }
-    w.set_undefined(to, missing[static_cast<size_t>(r)], active);
+    w.set_undefined(d_register, missing[static_cast<size_t>(r)], active);
   }
   return Step::kNext;
 }
@@ -310,39 +195,41 @@ Step exec_mma(Warp& w, const Op& op, LaneMask active) {
 Step exec_mma_f64(Warp& w, const Op& op, LaneMask active) {
   if (require_inputs(w, op, active) == Step::kFault) return Step::kFault;
   const ptx::Modifiers& m = op.modifiers();
+  const auto to = registers_of(w, op.slot(0)), from_a = registers_of(w, op.slot(1)),
+             from_b = registers_of(w, op.slot(2)), from_c = registers_of(w, op.slot(3));
   const int rows = m.m, n = m.n, k = m.k;
   std::vector<double> a(static_cast<size_t>(rows * k)), b(static_cast<size_t>(n * k)),
       d(static_cast<size_t>(rows * n));
-  const auto read = [&](const Operand& list, int r, int lane) {
-    return std::bit_cast<double>(w.lanes<uint64_t>(element(w, list, r))[lane]);
+  const auto read = [&](const Operand& r, int lane) {
+    return std::bit_cast<double>(w.lanes<uint64_t>(r)[lane]);
   };
   for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
-    for (int r = 0; r < count(op.slot(1)); ++r) {
+    for (int r = 0; r < count(from_a); ++r) {
       const MatrixIndex at = a_fragment(rows, 64, lane, r, 0);
-      a[static_cast<size_t>(at.row * k + at.column)] = read(op.slot(1), r, lane);
+      a[static_cast<size_t>(at.row * k + at.column)] = read(from_a[static_cast<size_t>(r)], lane);
     }
-    for (int r = 0; r < count(op.slot(2)); ++r) {
+    for (int r = 0; r < count(from_b); ++r) {
       const MatrixIndex at = b_fragment(64, lane, r, 0);
-      b[static_cast<size_t>(at.column * k + at.row)] = read(op.slot(2), r, lane);
+      b[static_cast<size_t>(at.column * k + at.row)] = read(from_b[static_cast<size_t>(r)], lane);
     }
-    for (int r = 0; r < count(op.slot(3)); ++r) {
+    for (int r = 0; r < count(from_c); ++r) {
       const MatrixIndex at = d_fragment(rows, lane, r);
-      d[static_cast<size_t>(at.row * n + at.column)] = read(op.slot(3), r, lane);
+      d[static_cast<size_t>(at.row * n + at.column)] = read(from_c[static_cast<size_t>(r)], lane);
     }
   }
   mma_accumulate_f64(rows, n, k, a, b, d);
+  const MissingInputs inputs(w, op, rows, 64, 64);
   std::vector<LaneMask> missing;
-  missing.reserve(static_cast<size_t>(count(op.slot(0))));
-  for (int r = 0; r < count(op.slot(0)); ++r)
-    missing.push_back(missing_in_result(w, op, rows, 64, 64, false, r));
-  for (int r = 0; r < count(op.slot(0)); ++r) {
-    const Operand& to = element(w, op.slot(0), r);
+  missing.reserve(static_cast<size_t>(count(to)));
+  for (int r = 0; r < count(to); ++r) missing.push_back(inputs.of_result(w, op, false, r));
+  for (int r = 0; r < count(to); ++r) {
+    const Operand& d_register = to[static_cast<size_t>(r)];
     for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
       const MatrixIndex at = d_fragment(rows, lane, r);
-      w.lanes<uint64_t>(to)[lane] =
+      w.lanes<uint64_t>(d_register)[lane] =
           std::bit_cast<uint64_t>(d[static_cast<size_t>(at.row * n + at.column)]);
     }
-    w.set_undefined(to, missing[static_cast<size_t>(r)], active);
+    w.set_undefined(d_register, missing[static_cast<size_t>(r)], active);
   }
   return Step::kNext;
 }

@@ -13,34 +13,19 @@
 namespace jitgemm::sim {
 namespace {
 
-const Operand& element(const Warp& w, const Operand& list, int i) {
-  return list.kind == OperandKind::kList
-             ? w.cta.cluster.grid.kernel->lists[list.offset + static_cast<uint32_t>(i)]
-             : list;
+int count(std::span<const Operand> registers) {
+  return static_cast<int>(registers.size());
 }
 
-int count(const Operand& list) {
-  return list.kind == OperandKind::kList ? static_cast<int>(list.count) : 1;
-}
-
-uint32_t word_of(Warp& w, const Operand& list, int r, int lane) {
-  return w.lanes<uint32_t>(element(w, list, r))[lane];
-}
-
-Step require_inputs(Warp& w, const Op& op, LaneMask active) {
-  for (uint32_t slot = 1; slot < 4; ++slot) {
-    for (int r = 0; r < count(op.slot(slot)); ++r) {
-      if (w.require_defined(op, element(w, op.slot(slot), r), active, "a matrix fragment") ==
-          Step::kFault)
-        return Step::kFault;
-    }
-  }
-  return Step::kNext;
+uint32_t word_of(const Warp& w, std::span<const Operand> registers, int r, int lane) {
+  return w.lanes<uint32_t>(registers[static_cast<size_t>(r)])[lane];
 }
 
 Step exec_nibbles(Warp& w, const Op& op, LaneMask active) {
   if (require_inputs(w, op, active) == Step::kFault) return Step::kFault;
   const ptx::Modifiers& m = op.modifiers();
+  const auto to = registers_of(w, op.slot(0)), from_a = registers_of(w, op.slot(1)),
+             from_b = registers_of(w, op.slot(2)), from_c = registers_of(w, op.slot(3));
   const int rows = m.m, columns = m.n, k = m.k;
   std::vector<int> a(static_cast<size_t>(rows * k)), b(static_cast<size_t>(columns * k));
   const auto nibble = [](uint32_t word, int i, ptx::Type type) {
@@ -48,26 +33,26 @@ Step exec_nibbles(Warp& w, const Op& op, LaneMask active) {
     return type == ptx::Type::kS4 && v > 7 ? v - 16 : v;
   };
   for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
-    for (int r = 0; r < count(op.slot(1)); ++r) {
+    for (int r = 0; r < count(from_a); ++r) {
       for (int i = 0; i < 8; ++i) {
         const MatrixIndex at = a_fragment(rows, 4, lane, r, i);
         a[static_cast<size_t>(at.row * k + at.column)] =
-            nibble(word_of(w, op.slot(1), r, lane), i, m.types[1]);
+            nibble(word_of(w, from_a, r, lane), i, m.types[1]);
       }
     }
-    for (int r = 0; r < count(op.slot(2)); ++r) {
+    for (int r = 0; r < count(from_b); ++r) {
       for (int i = 0; i < 8; ++i) {
         const MatrixIndex at = b_fragment(4, lane, r, i);
         b[static_cast<size_t>(at.column * k + at.row)] =
-            nibble(word_of(w, op.slot(2), r, lane), i, m.types[2]);
+            nibble(word_of(w, from_b, r, lane), i, m.types[2]);
       }
     }
   }
-  std::vector<std::array<uint32_t, kLanes>> d(static_cast<size_t>(count(op.slot(0))));
-  for (int r = 0; r < count(op.slot(0)); ++r) {
+  std::vector<std::array<uint32_t, kLanes>> d(static_cast<size_t>(count(to)));
+  for (int r = 0; r < count(to); ++r) {
     for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
       const MatrixIndex at = d_fragment(rows, lane, r);
-      int64_t sum = static_cast<int32_t>(word_of(w, op.slot(3), r, lane));
+      int64_t sum = static_cast<int32_t>(word_of(w, from_c, r, lane));
       for (int i = 0; i < k; ++i)
         sum += a[static_cast<size_t>(at.row * k + i)] * b[static_cast<size_t>(at.column * k + i)];
       if (m.has(ptx::Flag::kSatfinite)) {
@@ -77,10 +62,14 @@ Step exec_nibbles(Warp& w, const Op& op, LaneMask active) {
       d[static_cast<size_t>(r)][static_cast<size_t>(lane)] = static_cast<uint32_t>(sum);
     }
   }
-  for (int r = 0; r < count(op.slot(0)); ++r) {
-    const Operand& to = element(w, op.slot(0), r);
-    std::copy_n(d[static_cast<size_t>(r)].data(), kLanes, w.lanes<uint32_t>(to));
-    w.set_defined(to, active);
+  // All of them before the first register of D, which may be one of C.
+  const MissingInputs inputs(w, op, rows, 4, 4);
+  std::vector<LaneMask> missing;
+  missing.reserve(to.size());
+  for (int r = 0; r < count(to); ++r) missing.push_back(inputs.of_result(w, op, false, r));
+  for (size_t r = 0; r < to.size(); ++r) {
+    std::copy_n(d[r].data(), kLanes, w.lanes<uint32_t>(to[r]));
+    w.set_undefined(to[r], missing[r], active);
   }
   return Step::kNext;
 }
@@ -103,26 +92,38 @@ MatrixIndex quad_accumulator(int lane, int i, bool half) {
 Step exec_quad_pairs(Warp& w, const Op& op, LaneMask active) {
   if (require_inputs(w, op, active) == Step::kFault) return Step::kFault;
   const ptx::Modifiers& m = op.modifiers();
+  const auto to = registers_of(w, op.slot(0)), from_a = registers_of(w, op.slot(1)),
+             from_b = registers_of(w, op.slot(2)), from_c = registers_of(w, op.slot(3));
   const bool a_by_column = m.layout == ptx::Layout::kCol;
   const bool b_by_row = m.layout2 == ptx::Layout::kRow;
   const bool d_half = m.types[0] == ptx::Type::kF16, c_half = m.types[3] == ptx::Type::kF16;
   std::array<std::array<uint32_t, 32>, 4> a{}, b{};
   std::array<std::array<uint32_t, 64>, 4> d{};
+  // By product: rows of A, columns of B and elements of C that something never written is in.
+  std::array<uint64_t, 4> missing_rows{}, missing_columns{}, missing_c{};
   for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
     const QuadPair q(lane);
     const auto product = static_cast<size_t>(q.product);
     for (int i = 0; i < 4; ++i) {
       const uint32_t shift = 16 * (static_cast<uint32_t>(i) % 2);
-      const uint32_t from_a = word_of(w, op.slot(1), i / 2, lane) >> shift & 0xffff;
-      const uint32_t from_b = word_of(w, op.slot(2), i / 2, lane) >> shift & 0xffff;
+      const uint32_t code_a = word_of(w, from_a, i / 2, lane) >> shift & 0xffff;
+      const uint32_t code_b = word_of(w, from_b, i / 2, lane) >> shift & 0xffff;
       const int own = i + (q.high ? 4 : 0);
+      const auto r = static_cast<size_t>(i / 2);
+      missing_rows[product] |= uint64_t{w.undefined(from_a[r]) >> lane & 1}
+                               << (a_by_column ? own : q.row());
+      missing_columns[product] |= uint64_t{w.undefined(from_b[r]) >> lane & 1}
+                                  << (b_by_row ? own : q.row());
       a[product][static_cast<size_t>(a_by_column ? own * 4 + q.quad_lane : q.row() * 4 + i)] =
-          from_a;
-      b[product][static_cast<size_t>(b_by_row ? own * 4 + q.quad_lane : q.row() * 4 + i)] = from_b;
+          code_a;
+      b[product][static_cast<size_t>(b_by_row ? own * 4 + q.quad_lane : q.row() * 4 + i)] = code_b;
     }
     for (int i = 0; i < 8; ++i) {
       const MatrixIndex at = quad_accumulator(lane, i, c_half);
-      const uint32_t word = word_of(w, op.slot(3), c_half ? i / 2 : i, lane);
+      const int r = c_half ? i / 2 : i;
+      const uint32_t word = word_of(w, from_c, r, lane);
+      missing_c[product] |= uint64_t{w.undefined(from_c[static_cast<size_t>(r)]) >> lane & 1}
+                            << (at.row * 8 + at.column);
       const uint32_t code = c_half ? word >> (16 * (static_cast<uint32_t>(i) % 2)) & 0xffff : word;
       d[product][static_cast<size_t>(at.row * 8 + at.column)] =
           c_half && !d_half
@@ -142,18 +143,23 @@ Step exec_quad_pairs(Warp& w, const Op& op, LaneMask active) {
     p.d = d[product];
     mma_accumulate(p, mma_numerics(w.cta.cluster.grid.options.numerics), MmaFamily::kMmaSync);
   }
-  const int registers = count(op.slot(0));
-  for (int r = 0; r < registers; ++r) {
-    const Operand& to = element(w, op.slot(0), r);
+  for (int r = 0; r < count(to); ++r) {
+    const Operand& d_register = to[static_cast<size_t>(r)];
+    LaneMask missing = 0;
     for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
+      const auto product = static_cast<size_t>(QuadPair(lane).product);
       const auto at = [&](int i) {
         const MatrixIndex index = quad_accumulator(lane, i, d_half);
-        return d[static_cast<size_t>(QuadPair(lane).product)]
-                [static_cast<size_t>(index.row * 8 + index.column)];
+        const int place = index.row * 8 + index.column;
+        if (((missing_rows[product] >> index.row | missing_columns[product] >> index.column |
+              missing_c[product] >> place) &
+             1) != 0)
+          missing |= LaneMask{1} << lane;
+        return d[product][static_cast<size_t>(place)];
       };
-      w.lanes<uint32_t>(to)[lane] = d_half ? at(2 * r) | at(2 * r + 1) << 16 : at(r);
+      w.lanes<uint32_t>(d_register)[lane] = d_half ? at(2 * r) | at(2 * r + 1) << 16 : at(r);
     }
-    w.set_defined(to, active);
+    w.set_undefined(d_register, missing, active);
   }
   return Step::kNext;
 }

@@ -18,7 +18,7 @@ struct Access {
   bool packed = false;       // two 16-bit halves a register
   uint32_t half_offset = 0;  // of 16x32bx2, in columns of the image
   TensorAddress address;
-  std::vector<Operand> registers;
+  std::span<const Operand> registers;
   std::vector<TensorRegion> regions;
 };
 
@@ -42,12 +42,7 @@ Step read_access(Warp& w, const Op& op, LaneMask active, const Operand& address,
   a.address = tensor_address(value);
   a.packed = op.modifiers().has(ptx::Flag::kPack16b) || op.modifiers().has(ptx::Flag::kUnpack16b);
   if (offset != nullptr) a.half_offset = static_cast<uint32_t>(w.value(*offset, 0));
-  if (list.kind == OperandKind::kList) {
-    const auto& lists = w.cta.cluster.grid.kernel->lists;
-    a.registers.assign(lists.begin() + list.offset, lists.begin() + list.offset + list.count);
-  } else {
-    a.registers.push_back(list);
-  }
+  a.registers = registers_of(w, list);
   // A warp reaches lanes 32 * (its number in the warpgroup) to +31 (9.7.16.2.3.1).
   const uint32_t first = 32 * (w.index % 4);
   const bool half = access_lanes(a.shape) == 16;

@@ -191,16 +191,15 @@ Step exec_commit(Warp& w, const Op&, LaneMask active) {
   return Step::kNext;
 }
 
-// The lanes have waited for reads of these operations. From here on the reads are theirs: who
-// writes the source has to have met them.
-Step sources_were_read(Warp& w, LaneMask lanes, const std::vector<AsyncId>& waited) {
-  const auto is_waited = [&](AsyncId id) {
-    return std::binary_search(waited.begin(), waited.end(), id);
-  };
+// The lanes have waited for the reads of all their groups but the newest `keep`. From here on the
+// reads are theirs: who writes the source has to have met them.
+Step sources_were_read(Warp& w, LaneMask lanes, uint32_t keep) {
   std::vector<AsyncWarpState::BulkSource> read;
   std::erase_if(w.async_state->bulk_sources, [&](const AsyncWarpState::BulkSource& source) {
-    if ((lanes >> source.lane & 1) == 0 || !(is_waited(source.read) || is_waited(source.store)))
+    if ((lanes >> source.lane & 1) == 0 ||
+        !w.bulk_groups.waits_for(source.lane, source.group, keep)) {
       return false;
+    }
     read.push_back(source);
     return true;
   });
@@ -218,22 +217,16 @@ Step exec_wait_group(Warp& w, const Op& op, LaneMask active) {
   const auto keep =
       static_cast<uint32_t>(w.value(op.slot(0), static_cast<uint32_t>(std::countr_zero(active))));
   Cluster& cluster = w.cta.cluster;
-  const std::vector<AsyncId> waited = groups.outstanding(active, keep);
   if (&groups == &w.bulk_groups) {
-    // What the newest groups and the open one hold is still to be waited for.
-    const std::vector<AsyncId> all = groups.outstanding(active, 0, true);
     std::erase_if(w.async_state->bulk_stores, [&](const AsyncWarpState::BulkStore& store) {
-      if ((active >> store.lane & 1) == 0) return false;
-      if (std::binary_search(all.begin(), all.end(), store.id) &&
-          !std::binary_search(waited.begin(), waited.end(), store.id)) {
+      if ((active >> store.lane & 1) == 0 || !groups.waits_for(store.lane, store.group, keep))
         return false;
-      }
       copy_was_awaited(w, store.copy);
       return true;
     });
   }
-  for (const AsyncId id : waited) cluster.engine.complete(cluster, id);
-  if (sources_were_read(w, active, waited) == Step::kFault) return Step::kFault;
+  for (const AsyncId id : groups.outstanding(active, keep)) cluster.engine.complete(cluster, id);
+  if (sources_were_read(w, active, keep) == Step::kFault) return Step::kFault;
   w.bulk_groups.forget_complete(cluster.engine);
   w.bulk_read_groups.forget_complete(cluster.engine);
   return Step::kNext;
@@ -431,7 +424,8 @@ void submit_store(Warp& w, const Op& op, uint32_t lane, GlobalRaces::DeedId copy
   auto& sources = w.async_state->bulk_sources;
   if (sources.size() == kMaxUnwaitedStores)
     sources.erase(sources.begin(), sources.begin() + kMaxUnwaitedStores / 2);
-  sources.push_back({read_id, store_id, cta.rank, offset, bytes, lane, op.index});
+  const uint64_t group = w.bulk_groups.open_group(lane);
+  sources.push_back({group, cta.rank, offset, bytes, lane, op.index});
   if (copy_id == 0) return;
   auto& unwaited = w.async_state->bulk_stores;
   if (unwaited.size() == kMaxUnwaitedStores) {
@@ -440,7 +434,7 @@ void submit_store(Warp& w, const Op& op, uint32_t lane, GlobalRaces::DeedId copy
     for (auto old = unwaited.begin(); old != half; ++old) copy_was_awaited(w, old->copy);
     unwaited.erase(unwaited.begin(), half);
   }
-  unwaited.push_back({store_id, copy_id, lane});
+  unwaited.push_back({group, copy_id, lane});
 }
 
 std::span<const OpcodeRow> tma_rows() {

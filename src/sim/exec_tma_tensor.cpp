@@ -76,10 +76,16 @@ Step find_pixels(Warp& w, const Op& op, uint32_t lane, const Operand* list, cons
           fmt::format("{} im2col offsets for a tensor map of rank {}", list->count, map.rank));
     }
     for (uint32_t i = 0; i < list->count; ++i) {
-      const Operand& offset = w.cta.cluster.grid.kernel->lists[list->offset + i];
+      const Operand& offset = registers_of(w, *list)[i];
       if (w.require_defined(op, offset, LaneMask{1} << lane, "an im2col offset") == Step::kFault)
         return Step::kFault;
       offsets[i] = static_cast<uint16_t>(w.value(offset, lane));
+      if (const uint32_t limit = im2col_offset_limit(map.rank); offsets[i] > limit) {
+        return w.fault(op, static_cast<int32_t>(lane), FaultKind::kIllegalOperand,
+                       fmt::format("im2col offset {} of dimension {}: 0..{} with a tensor map of "
+                                   "rank {}",
+                                   offsets[i], i + 1, limit, map.rank));
+      }
     }
   }
   rows = im2col_rows(map, at, offsets);
@@ -91,10 +97,9 @@ Step find_pixels(Warp& w, const Op& op, uint32_t lane, const Operand* list, cons
 Step find_rows(Warp& w, const Op& op, uint32_t lane, const Operand& list, const Operand* offsets,
                TensorMap& map, std::vector<BoxRow>& rows) {
   const ptx::Modifiers& m = op.modifiers();
-  const std::vector<Operand>& lists = w.cta.cluster.grid.kernel->lists;
   Coordinates at{};
   for (uint32_t i = 0; i < list.count && i < at.size(); ++i) {
-    const Operand& coordinate = lists[list.offset + i];
+    const Operand& coordinate = registers_of(w, list)[i];
     if (w.require_defined(op, coordinate, LaneMask{1} << lane, "a coordinate") == Step::kFault)
       return Step::kFault;
     at[i] = static_cast<int32_t>(w.value(coordinate, lane));
@@ -232,21 +237,25 @@ Step exec_load(Warp& w, const Op& op, LaneMask active) {
   });
 }
 
-// Of a source that has holes, what leaves: the bytes inside of the tensor. True if all of them were
-// written.
-bool covers_what_leaves(const TensorMap& map, const std::vector<BoxRow>& rows,
-                        const SharedPlace& source) {
-  bool covered = true;
+// The source of a store must be there; where it has bytes that nobody has written, and no strict
+// rules hold, what leaves of it: the bytes inside of the tensor.
+Step check_box_source(Warp& w, const Op& op, uint32_t lane, const TensorMap& map,
+                      const std::vector<BoxRow>& rows, const SharedPlace& source, uint32_t bytes) {
+  const char* const kWhat = "the source of the tensor copy";
+  if (w.cta.cluster.grid.options.strict || source.cta->shared.written.all(source.offset, bytes))
+    return check_async_source(w, op, lane, *source.cta, source.offset, bytes, kWhat);
+  Step step = Step::kNext;
   for (const BoxRow& row : rows) {
     for_chunks(
         map, row, source.offset, row.bytes, [&](uint32_t at, uint32_t length, uint32_t from) {
           const uint32_t begin = std::max(at, row.valid_begin);
           const uint32_t end = std::min(at + length, row.valid_end);
-          covered = covered && (begin >= end ||
-                                source.cta->shared.written.all(from + (begin - at), end - begin));
+          if (step == Step::kFault || begin >= end) return;
+          step =
+              check_async_source(w, op, lane, *source.cta, from + (begin - at), end - begin, kWhat);
         });
   }
-  return covered;
+  return step;
 }
 
 bool reduce_type(TensorElement element, ReduceType& type) {
@@ -290,15 +299,8 @@ Step exec_store(Warp& w, const Op& op, LaneMask active) {
     const uint32_t bytes = box_shared_bytes(map);
     SharedPlace source;
     if (locate_shared(w, op, lane, Space::kSharedCta, w.address(op.slot(2), lane), bytes,
-                      kSharedAlign, source) == Step::kFault) {
-      return Step::kFault;
-    }
-    bool missing = w.cta.cluster.grid.options.strict ||
-                   source.cta->shared.written.all(source.offset, bytes) ||
-                   !covers_what_leaves(map, rows, source);
-    if (check_async_source(w, op, lane, *source.cta, source.offset, bytes,
-                           "the source of the tensor copy",
-                           missing ? nullptr : &missing) == Step::kFault) {
+                      kSharedAlign, source) == Step::kFault ||
+        check_box_source(w, op, lane, map, rows, source, bytes) == Step::kFault) {
       return Step::kFault;
     }
     const std::array<uint64_t, 3> which = {source.offset, rows.front().address,

@@ -37,7 +37,7 @@ Form decode(uint64_t payload) {
 struct Pending {
   Warp* warp = nullptr;
   MmaProblem problem;  // without spans
-  std::vector<Operand> d;
+  std::span<const Operand> d;
   MatrixOperand a, b;
   bool a_in_registers = false;
   std::vector<uint32_t> a_codes;  // from registers
@@ -46,11 +46,6 @@ struct Pending {
   std::vector<bool> missing_rows, missing_columns;  // never written; empty: none
   Origin origin;
 };
-
-std::vector<Operand> elements(const Warp& w, const Operand& list) {
-  const auto& lists = w.cta.cluster.grid.kernel->lists;
-  return {lists.begin() + list.offset, lists.begin() + list.offset + list.count};
-}
 
 // Between an access of a register and a wgmma that uses it there is a wgmma.fence, unless both are
 // accesses of an accumulator by wgmma of one shape (9.7.15.7.1). Reads of A twice are no conflict.
@@ -151,20 +146,9 @@ void complete(Pending& p) {
   std::vector<uint32_t> words(static_cast<size_t>(kRowsPerWarp) * static_cast<size_t>(problem.n));
   if (!p.a_in_registers) gather_codes(p.a, w.cta.shared.bytes, a_codes);
   if (!p.places.empty()) {
-    const auto k = static_cast<size_t>(problem.k);
-    std::vector<uint32_t> stored(kRowsPerWarp * k);
-    stored.swap(a_codes);
-    for (size_t row = 0; row < kRowsPerWarp; ++row) {
-      const bool placed = expand_sparse_row(std::span(stored).subspan(row * k / 2, k / 2),
-                                            std::span(p.places).subspan(row * k / 2, k / 2),
-                                            std::span(a_codes).subspan(row * k, k));
-      if (!placed) {
-        w.cta.cluster.raise(
-            p.origin, FaultKind::kIllegalOperand,
-            fmt::format("equal indices in the sparsity metadata of row {} of warp {}, and a second "
-                        "element that is not zero",
-                        row, w.index));
-      }
+    for (const size_t row : expand_sparse_rows(a_codes, p.places, static_cast<size_t>(problem.k))) {
+      if (p.missing_rows.empty() || !p.missing_rows[row])
+        w.cta.cluster.raise(p.origin, FaultKind::kIllegalOperand, misplaced_element(row));
     }
   }
   gather_codes(p.b, w.cta.shared.bytes, b_codes);
@@ -222,7 +206,7 @@ void complete(Pending& p) {
   end_operand_read(w.cta, p.b_chunks);
 }
 
-void read_a_registers(Warp& w, const std::vector<Operand>& registers, NumberFormat format, int k,
+void read_a_registers(Warp& w, std::span<const Operand> registers, NumberFormat format, int k,
                       Pending& p) {
   const int bits = format_bits(format);
   const int per_register = 32 / bits;
@@ -242,44 +226,6 @@ void read_a_registers(Warp& w, const std::vector<Operand>& registers, NumberForm
       }
     }
   }
-}
-
-// Slots metadata, selector: where the elements of A stand that are stored. Of a quad of lanes, of
-// 8-bit types lane q has row r + 8 * (q % 2) and the q / 2 th half of the chunks; of wider ones
-// lane 2 * selector + h has half h of both rows, 16 bits each (9.7.15.6.2, Figures 176, 178, 180,
-// 181).
-Step read_metadata(Warp& w, const Op& op, LaneMask active, Pending& p) {
-  const ptx::Modifiers& m = op.modifiers();
-  const int bits = format_bits(p.problem.a_format);
-  const auto selector = static_cast<uint32_t>(w.value(op.slot(4), 0));
-  if (selector > (bits == 8 ? 0u : 1u)) {
-    return w.fault(op, -1, FaultKind::kIllegalOperand,
-                   fmt::format("sparsity selector {}: {} legal", selector,
-                               bits == 8 ? "0 is" : "0 and 1 are"));
-  }
-  const Sparsity sparsity = bits == 32 ? Sparsity::kOneOfTwo : Sparsity::kTwoOfFour;
-  const uint32_t chunks = m.k / (bits == 32 ? 2u : 4u);
-  const LaneMask pair = bits == 8 ? kAllLanes : 0x33333333u << (2 * selector);
-  if (w.require_defined(op, op.slot(3), active & pair, "the sparsity metadata") == Step::kFault)
-    return Step::kFault;
-  for (uint32_t row = 0; row < kRowsPerWarp; ++row) {
-    std::vector<uint8_t> metadata;
-    for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
-      const uint32_t half = chunk / (chunks / 2), within = chunk % (chunks / 2);
-      const uint32_t in_quad = bits == 8 ? row / 8 + 2 * half : 2 * selector + half;
-      const uint32_t shift = 4 * within + (bits == 8 ? 0 : 16 * (row / 8));
-      const uint64_t word = w.value(op.slot(3), row % 8 * 4 + in_quad);
-      metadata.push_back(static_cast<uint8_t>(word >> shift & 15));
-    }
-    const std::vector<uint32_t> places =
-        sparse_places(sparsity, metadata, !w.cta.cluster.grid.options.strict);
-    if (places.empty()) {
-      return w.fault(op, -1, FaultKind::kIllegalOperand,
-                     fmt::format("the sparsity metadata of row {} have an illegal index", row));
-    }
-    p.places.insert(p.places.end(), places.begin(), places.end());
-  }
-  return Step::kNext;
 }
 
 Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
@@ -317,7 +263,10 @@ Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
   const auto transposed = [&](bool has, uint32_t slot) {
     return has && (w.value(op.slot(slot + after), 0) & 1) != 0;
   };
-  if (sparse && read_metadata(w, op, active, p) == Step::kFault) return Step::kFault;
+  if (sparse && read_sparse_places(w, op, active, 3, kRowsPerWarp, format_bits(problem.a_format),
+                                   p.places) == Step::kFault) {
+    return Step::kFault;
+  }
   p.b.format = problem.b_format;
   p.b.rows = m.n;
   p.b.k = m.k;
@@ -328,21 +277,20 @@ Step exec_mma_async(Warp& w, const Op& op, LaneMask active) {
       Step::kFault)
     return Step::kFault;
 
-  p.d = elements(w, op.slot(0));
+  p.d = registers_of(w, op.slot(0));
   for (const Operand& r : p.d) {
     if (require_fenced(w, op, r, use_of_d(m)) == Step::kFault) return Step::kFault;
     // A pending register will have been written by the operation before this one.
-    const LaneMask missing = w.undefined(r) & ~w.state(r).pending;
-    if (problem.read_d && missing != 0 && w.cta.cluster.grid.options.strict)
-      return w.require_defined(op, r, missing, "a register of D");
+    const LaneMask written = ~w.state(r).pending;
+    if (problem.read_d && require_fragment(w, op, r, written, "a register of D") == Step::kFault)
+      return Step::kFault;
   }
-  std::vector<Operand> a_registers;
+  std::span<const Operand> a_registers;
   if (form.a_in_registers) {
-    a_registers = elements(w, op.slot(1));
+    a_registers = registers_of(w, op.slot(1));
     for (const Operand& r : a_registers) {
       if (require_fenced(w, op, r, kUseOfA) == Step::kFault) return Step::kFault;
-      if (w.cta.cluster.grid.options.strict &&
-          w.require_defined(op, r, active, "a register of A") == Step::kFault)
+      if (require_fragment(w, op, r, active, "a register of A") == Step::kFault)
         return Step::kFault;
     }
     read_a_registers(w, a_registers, problem.a_format, stored_k, p);

@@ -75,15 +75,8 @@ Step assemble(Warp& warp, const Op& op) {
 
 LaneMask pending_lanes(const Warp& warp, const Op& op) {
   LaneMask pending = op.guard_state != 0 ? warp.states[op.guard_state].pending : 0;
-  const auto& lists = warp.cta.cluster.grid.kernel->lists;
   for (uint32_t i = 0; i < op.slot_count; ++i) {
-    const Operand& o = op.slot(i);
-    if (o.kind == OperandKind::kList) {
-      for (uint32_t e = 0; e < o.count; ++e)
-        pending |= warp.states[lists[o.offset + e].state].pending;
-    } else {
-      pending |= warp.states[o.state].pending;
-    }
+    for (const Operand& o : registers_of(warp, op.slot(i))) pending |= warp.states[o.state].pending;
   }
   return pending;
 }
@@ -91,15 +84,8 @@ LaneMask pending_lanes(const Warp& warp, const Op& op) {
 // wgmma.fence orders reads of a matrix instruction's registers, too (9.7.15.7.1). Writes are noted
 // where registers are written.
 void note_fragment_access(Warp& warp, const Op& op, LaneMask active) {
-  const auto& lists = warp.cta.cluster.grid.kernel->lists;
   for (uint32_t i = 0; i < op.slot_count; ++i) {
-    const Operand& o = op.slot(i);
-    if (o.kind == OperandKind::kList) {
-      for (uint32_t e = 0; e < o.count; ++e)
-        warp.states[lists[o.offset + e].state].unfenced |= active;
-    } else {
-      warp.states[o.state].unfenced |= active;
-    }
+    for (const Operand& o : registers_of(warp, op.slot(i))) warp.states[o.state].unfenced |= active;
   }
 }
 

@@ -21,10 +21,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -224,7 +226,6 @@ class Warp {
   AsyncGroups cp_async_groups;
   AsyncGroups bulk_groups;       // completion of bulk copies
   AsyncGroups bulk_read_groups;  // the reads of their sources
-  AsyncGroups wgmma_groups;
   std::unique_ptr<AsyncWarpState> async_state;
   WarpView view;  // what synchronisation has told it
 
@@ -353,7 +354,16 @@ struct GridState {
   std::atomic<uint64_t> steps{0};
   std::atomic<uint64_t> state_bytes{0};
   std::mutex wide_atomics;  // 128-bit atomics on global memory
+  // Takes the next cluster that has not started, which then never does: its first CTA's
+  // coordinates. Nothing when all have started. The scheduler's, while the grid runs.
+  std::function<std::optional<std::array<uint32_t, 3>>()> claim_cluster;
 };
+
+// The registers of a vector, or the one of a single operand.
+inline std::span<const Operand> registers_of(const Warp& w, const Operand& o) {
+  if (o.kind != OperandKind::kList) return {&o, 1};
+  return {w.cta.cluster.grid.kernel->lists.data() + o.offset, o.count};
+}
 
 // Execution counts of one host thread, by op index.
 struct OpCount {

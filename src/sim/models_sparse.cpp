@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/models_sparse.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace jitgemm::sim {
+
+Sparsity sparsity_of(int bits) {
+  return bits == 32  ? Sparsity::kOneOfTwo
+         : bits == 4 ? Sparsity::kTwoPairsOfFour
+                     : Sparsity::kTwoOfFour;
+}
+
+uint32_t chunk_elements(Sparsity sparsity) {
+  switch (sparsity) {
+    case Sparsity::kTwoOfFour: return 4;
+    case Sparsity::kOneOfTwo: return 2;
+    case Sparsity::kTwoPairsOfFour: return 8;
+  }
+  return 0;
+}
 
 std::vector<uint32_t> sparse_places(Sparsity sparsity, std::span<const uint8_t> metadata,
                                     bool equal_indices) {
@@ -31,18 +46,20 @@ std::vector<uint32_t> sparse_places(Sparsity sparsity, std::span<const uint8_t> 
   return places;
 }
 
-bool expand_sparse_row(std::span<const uint32_t> stored, std::span<const uint32_t> places,
-                       std::span<uint32_t> row) {
-  std::fill(row.begin(), row.end(), 0u);
-  bool all_placed = true;
-  for (size_t i = 0; i < stored.size(); ++i) {
+std::vector<size_t> expand_sparse_rows(std::vector<uint32_t>& codes,
+                                       std::span<const uint32_t> places, size_t k) {
+  std::vector<size_t> misplaced;
+  std::vector<uint32_t> whole(places.size() * 2);
+  for (size_t i = 0; i < places.size(); ++i) {
+    const size_t row = i / (k / 2);
     if (places[i] != kNowhere) {
-      row[places[i]] = stored[i];
-    } else {
-      all_placed = all_placed && stored[i] == 0;
+      whole[row * k + places[i]] = codes[i];
+    } else if (codes[i] != 0 && (misplaced.empty() || misplaced.back() != row)) {
+      misplaced.push_back(row);
     }
   }
-  return all_placed;
+  codes = std::move(whole);
+  return misplaced;
 }
 
 }  // namespace jitgemm::sim

@@ -3,6 +3,7 @@
 // is stored as K/2 with metadata of four bits a chunk that say where they stand. Pure functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,6 +16,11 @@ enum class Sparsity : uint8_t {
   kTwoPairsOfFour,  // of eight 4-bit elements, two pairs of neighbours
 };
 
+// Of an instruction whose elements have this many bits each, with padding, where they are stored.
+Sparsity sparsity_of(int bits);
+// Elements of a row that four bits of metadata are about.
+uint32_t chunk_elements(Sparsity sparsity);
+
 // The place of an element that must be zero and goes nowhere.
 inline constexpr uint32_t kNowhere = ~0u;
 
@@ -25,9 +31,9 @@ inline constexpr uint32_t kNowhere = ~0u;
 std::vector<uint32_t> sparse_places(Sparsity sparsity, std::span<const uint8_t> metadata,
                                     bool equal_indices = false);
 
-// A row of `k` codes from those stored and their places; the rest is zero. False if an element that
-// goes nowhere is not zero.
-bool expand_sparse_row(std::span<const uint32_t> stored, std::span<const uint32_t> places,
-                       std::span<uint32_t> row);
+// Rows of `k` codes in place of the k / 2 each that are stored, by the places of all of them; the
+// rest is zero. The rows in which an element that goes nowhere is not zero.
+std::vector<size_t> expand_sparse_rows(std::vector<uint32_t>& codes,
+                                       std::span<const uint32_t> places, size_t k);
 
 }  // namespace jitgemm::sim

@@ -8,6 +8,8 @@
 namespace jitgemm::sim {
 namespace {
 
+constexpr uint32_t kMaxBox = 256;                      // elements of a box along a dimension
+constexpr uint32_t kMaxPixels = 1024;                  // of a column in im2col mode
 constexpr uint64_t kMagic = 0x3130'5041'4d54'474aull;  // "JGTMAP01"
 
 // The 128 bytes. Sizes fit: dimensions are at most 2^32 (stored less one), boxes at most 1024. Bit
@@ -43,8 +45,7 @@ uint64_t checksum(const Wire& wire) {
 // The rules of cuTensorMapEncodeIm2col and the limits of 5.5.4.1.
 std::string im2col_error(const TensorMap& map) {
   if (map.rank < 3) return fmt::format("rank {} of an im2col map is not in 3..5", map.rank);
-  const int bits = map.rank == 3 ? 16 : map.rank == 4 ? 8 : 5;
-  const int limit = 1 << (bits - 1);
+  const int limit = static_cast<int>(im2col_offset_limit(map.rank) / 2 + 1);
   for (uint32_t i = 0; i + 2 < map.rank; ++i) {
     for (const int corner : {map.lower_corner[i], map.upper_corner[i]}) {
       if (corner < -limit || corner >= limit) {
@@ -116,6 +117,11 @@ bool is_float(TensorElement element) {
   }
 }
 
+uint32_t im2col_offset_limit(uint32_t rank) {
+  const uint32_t bits = rank == 3 ? 16 : rank == 4 ? 8 : 5;
+  return (1u << bits) - 1;
+}
+
 bool rounds_when_loaded(TensorElement element) {
   return element == TensorElement::kTf32 || element == TensorElement::kTf32Ftz;
 }
@@ -138,8 +144,12 @@ std::string tensor_map_error(const TensorMap& map) {
     if (map.dims[i] < 1 || map.dims[i] > (uint64_t{1} << 32)) {
       return fmt::format("dimension {} of {} elements is not in 1..2^32", i, map.dims[i]);
     }
-    if (map.box[i] < 1 || map.box[i] > (map.im2col && i == 1 ? 1024 : 256)) {
-      return fmt::format("box dimension {} of {} elements is not in 1..256", i, map.box[i]);
+    const bool pixels = map.im2col && i == 1;
+    const uint32_t limit = pixels ? kMaxPixels : kMaxBox;
+    if (map.box[i] < 1 || map.box[i] > limit) {
+      return pixels ? fmt::format("a column of {} pixels is not in 1..{}", map.box[i], limit)
+                    : fmt::format("box dimension {} of {} elements is not in 1..{}", i, map.box[i],
+                                  limit);
     }
     if (map.element_strides[i] < 1 || map.element_strides[i] > 8) {
       return fmt::format("element stride {} of dimension {} is not in 1..8", map.element_strides[i],

@@ -71,6 +71,9 @@ struct TensorMap {
 
 using EncodedMap = std::array<std::byte, 128>;
 
+// The largest offset of an im2col copy; corners have the same number of bits, with sign (5.5.4.1).
+uint32_t im2col_offset_limit(uint32_t rank);
+
 // Empty if legal, else the field and the rule.
 std::string tensor_map_error(const TensorMap& map);
 EncodedMap encode_tensor_map(const TensorMap& map);

@@ -391,7 +391,7 @@ void run_worker(GridState& grid, Queue& queue) {
 
 }  // namespace
 
-GridResult run_grid(ScheduledGrid& grid) {
+GridResult run_grid(GridState& grid) {
   const Launch& l = grid.launch;
   grid.deadline =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(grid.options.time_limit_ms);

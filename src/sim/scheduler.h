@@ -6,10 +6,8 @@
 
 #include "sim/machine_state.h"
 
-#include <array>
 #include <cstdint>
-#include <functional>
-#include <optional>
+#include <string>
 #include <vector>
 
 namespace jitgemm::sim {
@@ -22,13 +20,6 @@ struct GridResult {
   Statistics statistics;
 };
 
-// Every grid that runs is one of these.
-struct ScheduledGrid : GridState {
-  // Takes the next cluster that has not started, which then never does: its first CTA's
-  // coordinates. Nothing when all have started.
-  std::function<std::optional<std::array<uint32_t, 3>>()> claim_cluster;
-};
-
-GridResult run_grid(ScheduledGrid& grid);
+GridResult run_grid(GridState& grid);
 
 }  // namespace jitgemm::sim

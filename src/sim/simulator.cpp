@@ -181,7 +181,7 @@ Result<Report> run(const Program& program, const Launch& launch, const Options& 
         fmt::format("launch of {}: the variables belong to another module", launch.entry));
   }
 
-  ScheduledGrid grid;
+  GridState grid;
   grid.program = &program.decoded();
   grid.kernel = kernel;
   grid.launch = launch;

@@ -143,10 +143,13 @@ TEST(Sparse, MetadataSayWhereElementsStand) {
     EXPECT_TRUE(sparse_places(Sparsity::kTwoOfFour, std::vector<uint8_t>{same}).empty());
     EXPECT_TRUE(sparse_places(Sparsity::kOneOfTwo, std::vector<uint8_t>{same}).empty());
   }
-  const std::vector<uint32_t> stored = {8, 9}, places = {1, 2};
-  std::vector<uint32_t> row(4, 5);
-  expand_sparse_row(stored, places, row);
-  EXPECT_THAT(row, ElementsAre(0, 8, 9, 0));
+}
+
+TEST(Sparse, RowsAreExpandedInPlace) {
+  std::vector<uint32_t> codes = {8, 9, 6, 0, 5, 7, 3, 4};
+  const std::vector<uint32_t> places = {1, 2, 0, kNowhere, 3, kNowhere, kNowhere, kNowhere};
+  EXPECT_THAT(expand_sparse_rows(codes, places, 4), ElementsAre(2, 3));
+  EXPECT_THAT(codes, ElementsAre(0, 8, 9, 0, 6, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0));
 }
 
 // --- The zero-column mask: the four examples of 9.7.16.4.3

@@ -526,5 +526,24 @@ TEST(Im2col, PixelsFollowTheBoundingBox) {
   EXPECT_NE(tensor_map_error(map), "");
 }
 
+TEST(Im2col, EachLimitIsTheOneThatItsMessageNames) {
+  TensorMap map;
+  map.address = 1 << 20;
+  map.rank = 4;
+  map.element = TensorElement::kU8;
+  map.dims = {512, 9, 14, 64, 1};
+  map.strides = {512, 512 * 9, 512 * 9 * 14, 0};
+  map.im2col = true;
+  map.box = {256, 1024, 1, 1, 1};
+  EXPECT_EQ(tensor_map_error(map), "");
+  map.box[1] = 1025;
+  EXPECT_EQ(tensor_map_error(map), "a column of 1025 pixels is not in 1..1024");
+  map.box = {272, 1024, 1, 1, 1};
+  EXPECT_EQ(tensor_map_error(map), "box dimension 0 of 272 elements is not in 1..256");
+  map.box[0] = 256;
+  map.lower_corner[1] = -129;
+  EXPECT_EQ(tensor_map_error(map), "the corner -129 of dimension 2 is not in -128..127");
+}
+
 }  // namespace
 }  // namespace jitgemm::sim

@@ -294,6 +294,42 @@ TEST(Races, TheSourceOfABulkStoreIsReadUntilItsOwnThreadHasWaited) {
   }
 }
 
+// Lane 1 waits first, when the copy of lane 0 may have taken effect, too, and be forgotten.
+TEST(Races, AWaitIsForAllOfTheThreadsGroupsHoweverEarlyTheyTookEffect) {
+  const std::string text = kernel_text(".param .u64 k_param_0", R"(
+  ld.param.u64 %rd1, [k_param_0];
+  mov.u32 %r1, s;
+  mov.u32 %r2, %tid.x;
+  setp.lt.u32 %p1, %r2, 2;
+  setp.eq.u32 %p2, %r2, 1;
+  setp.eq.u32 %p3, %r2, 0;
+  setp.eq.u32 %p4, %r2, 2;
+  mad.lo.u32 %r3, %r2, 16, %r1;
+  mul.wide.u32 %rd2, %r2, 16;
+  add.u64 %rd2, %rd2, %rd1;
+  @%p1 st.shared.v4.u32 [%r3], {%r2, %r2, %r2, %r2};
+  @%p1 fence.proxy.async.shared::cta;
+  @%p3 cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r3], 16;
+  @%p3 cp.async.bulk.commit_group;
+  bar.sync 0;
+  @%p2 cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r3], 16;
+  @%p2 cp.async.bulk.commit_group;
+  @%p2 cp.async.bulk.wait_group.read 0;
+  @%p3 cp.async.bulk.wait_group.read 0;
+  @%p4 st.shared.u32 [%r1+4], 5;
+  bar.sync 0;
+  @%p1 cp.async.bulk.wait_group 0;
+  ret;
+)",
+                                       ".shared .align 16 .b8 s[32];\n");
+  for (uint64_t seed = 0; seed < 64; ++seed) {
+    std::vector<uint32_t> out(8);
+    Runner runner(text);
+    runner.options.seed = seed;
+    EXPECT_THAT(runner.grid(1, 64).buffer(out).outcome(), HasSubstr("data race")) << seed;
+  }
+}
+
 TEST(Races, AnMbarrierIsUsedAfterItsInitialisation) {
   // Warp 1 arrives at an object that warp 0 has initialised, as a word in memory tells it.
   const std::string init = "setp.eq.u32 %p3, %r2, 0;\n@%p3 st.shared.b32 [%r1+64], 0;\nbar.sync 0;";

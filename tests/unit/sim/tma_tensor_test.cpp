@@ -176,6 +176,94 @@ TEST(TmaTensor, GarbageAndMismatchedMapsAreReported) {
   EXPECT_THAT(fault({encode_tensor_map(map)}), HasSubstr("exceeds"));
 }
 
+// Stores a box of two rows of 16 bytes of which the tensor has the first and nobody has written the
+// second. What is done to the first before is `fill`.
+std::string store_with_a_hole(const std::string& fill) {
+  std::vector<uint16_t> in(8, 7), out(8);
+  const MapBytes to{encode_tensor_map(matrix(out.data(), 8, 1, 8, 2, SwizzleMode::kNone))};
+  Runner runner(kernel_text(kMapsAndOutput, R"(
+  mov.b64 %rd1, k_param_0;
+  cvta.param.u64 %rd1, %rd1;
+  ld.param.u64 %rd3, [k_param_2];
+  mov.u32 %r1, bar;
+  mov.u32 %r2, tile;
+  mov.u32 %r3, 0;
+  mbarrier.init.shared.b64 [%r1], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 %rd9, [%r1], 16;
+)" + fill + R"(
+  cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r3, %r3}], [%r2];
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+  ret;
+)",
+                            kGlobals));
+  runner.options.strict = false;
+  runner.grid(1, 1).value(to).value(to).buffer(in);
+  runner.launch.memory.push_back({out.data(), out.size() * 2, true, true, true});
+  return runner.outcome();
+}
+
+TEST(TmaTensor, WhatLeavesASourceWithAHoleIsThere) {
+  const std::string write = "st.shared.v4.u32 [%r2], {%r3, %r3, %r3, %r3};\n";
+  const std::string fence = "fence.proxy.async.shared::cta;\n";
+  const std::string copy =
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd3], 16, "
+      "[%r1];\n";
+  const std::string wait = "W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0;\n@!%p2 bra W;\n";
+  EXPECT_EQ(store_with_a_hole(write + fence), "");
+  EXPECT_EQ(store_with_a_hole(write + fence + copy + wait), "");
+  EXPECT_THAT(store_with_a_hole(""), HasSubstr("was never written"));
+  EXPECT_THAT(store_with_a_hole(write), HasSubstr("no fence.proxy.async lies between"));
+  EXPECT_THAT(store_with_a_hole(write + fence + copy), HasSubstr("is still being written"));
+}
+
+// 5.5.4.1: the more dimensions, the fewer bits of an offset.
+TEST(TmaTensor, Im2colOffsetsHaveTheRangeOfTheMapsRank) {
+  const auto fault = [](uint32_t rank, int offset) {
+    std::vector<uint16_t> data(512 * 8), out(8);
+    TensorMap map;
+    map.element = TensorElement::kU16;
+    map.rank = rank;
+    map.address = reinterpret_cast<uint64_t>(data.data());
+    map.dims = {8, 512, 1, 1, 1};
+    map.strides = {16, 16 * 512, 16 * 512, 16 * 512};
+    map.im2col = true;
+    map.box = {8, 2, 1, 1, 1};
+    const MapBytes from{encode_tensor_map(map)};
+    std::string coordinates = "%r3", offsets = "%h1";
+    for (uint32_t i = 1; i < rank; ++i) coordinates += ", %r3";
+    for (uint32_t i = 3; i < rank; ++i) offsets += ", %h2";
+    Runner runner(kernel_text(kMapsAndOutput,
+                              fmt::format(R"(
+  mov.b64 %rd1, k_param_0;
+  cvta.param.u64 %rd1, %rd1;
+  mov.u32 %r1, bar;
+  mov.u32 %r2, tile;
+  mov.u32 %r3, 0;
+  mov.u16 %h1, {3};
+  mov.u16 %h2, 0;
+  mbarrier.init.shared.b64 [%r1], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 %rd9, [%r1], 32;
+  cp.async.bulk.tensor.{0}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r2], [%rd1, {{{1}}}], [%r1], {{{2}}};
+W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0;
+  @!%p2 bra W;
+  ret;
+)",
+                                          rank, coordinates, offsets, offset),
+                              kGlobals));
+    runner.grid(1, 1).value(from).value(from).buffer(out);
+    runner.launch.memory.push_back({data.data(), data.size() * 2, true, true, true});
+    return runner.outcome();
+  };
+  EXPECT_EQ(fault(3, 65535), "");
+  EXPECT_EQ(fault(4, 255), "");
+  EXPECT_THAT(fault(4, 256), HasSubstr("im2col offset 256 of dimension 1: 0..255"));
+  EXPECT_EQ(fault(5, 31), "");
+  EXPECT_THAT(fault(5, 32), HasSubstr("im2col offset 32 of dimension 1: 0..31"));
+}
+
 TEST(TmaTensor, MulticastReachesEveryCtaAndItsBarrier) {
   const std::string text = kernel_text(kMapsAndOutput, R"(
   mov.b64 %rd1, k_param_0;

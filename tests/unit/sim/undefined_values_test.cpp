@@ -140,6 +140,72 @@ TEST(UndefinedValues, AProductLosesItsRowsAlone) {
   EXPECT_THAT(run(product(4)).lenient, HasSubstr("the value to store was never written"));
 }
 
+// %r5 is written in lanes below 16, %r6 in three lanes of each four. `good`: lanes that get a
+// value.
+struct FragmentForm {
+  std::string text;
+  uint32_t good;
+};
+
+std::string use_of_fragment(const FragmentForm& form, uint32_t lanes) {
+  return fmt::format(R"(
+  mov.u32 %r1, tile;
+  mov.u32 %r2, %tid.x;
+  mad.lo.u32 %r3, %r2, 16, %r1;
+  mov.u32 %r4, 0;
+  and.b32 %r7, %r2, 3;
+  setp.lt.u32 %p1, %r2, 16;
+  setp.lt.u32 %p2, %r7, 3;
+  @%p1 mov.u32 %r5, %r2;
+  @%p2 mov.u32 %r6, %r2;
+  {}
+  mul.wide.u32 %rd2, %r2, 4;
+  add.u64 %rd2, %rd2, %rd1;
+  mov.u32 %r8, {:#x};
+  shr.u32 %r8, %r8, %r2;
+  and.b32 %r8, %r8, 1;
+  setp.ne.u32 %p3, %r8, 0;
+  @%p3 st.global.u32 [%rd2], %r10;
+  ret;
+)",
+                     form.text, lanes);
+}
+
+TEST(UndefinedValues, OneRuleHoldsForAllFragments) {
+  const FragmentForm forms[] = {
+      {"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r10, %r11}, {%r5, %r4, %r4, %r4}, "
+       "{%r4, %r4}, {%r4, %r4};",                                                           0xffff    },
+      {"mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32 {%r10, %r11}, {%r5}, {%r4}, {%r4, %r4};",
+       0xffff                                                                                                },
+      {"mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 {%r10, %r11, %r12, %r13}, {%r5, %r4}, "
+       "{%r4, %r4}, {%r4, %r4, %r4, %r4};",                                                 0xffff    },
+      {"mma.sync.aligned.m8n8k4.col.row.f16.f16.f16.f16 {%r10, %r11, %r12, %r13}, {%r5, %r4}, "
+       "{%r4, %r4}, {%r4, %r4, %r4, %r4};",                                                 0xccccffff},
+      {"mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 {%r10, %r11, %r12, %r13}, {%r4, %r4}, "
+       "{%r4, %r4}, {%r5, %r4, %r4, %r4};",                                                 0xffff    },
+      {"movmatrix.sync.aligned.m8n8.trans.b16 %r10, %r5;",                                         0x33333333},
+      {"stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r5};\nbar.warp.sync -1;\n"
+       "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r3];",                           0xffff    },
+ // Of three lanes of four: columns 0 to 5, which are rows in memory.
+      {"stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r3], {%r6};\nbar.warp.sync -1;\n"
+       "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 {%r10}, [%r3];",              0xffffff  },
+ // Rows 12 to 15 of memory, which the last lane of each four has a column of.
+      {"setp.lt.u32 %p4, %r2, 12;\n@%p4 st.shared.v2.u32 [%r3], {%r4, %r4};\nbar.warp.sync -1;\n"
+       "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b4x16_p64 {%r10, %r11}, [%r3];", 0x77777777},
+  };
+  for (const FragmentForm& form : forms) {
+    const Outcomes good = run(use_of_fragment(form, form.good));
+    EXPECT_THAT(good.strict, HasSubstr("never written")) << form.text;
+    EXPECT_EQ(good.lenient, "") << form.text;
+    for (uint32_t lane = 0; lane < 32; ++lane) {
+      if ((form.good >> lane & 1) != 0) continue;
+      EXPECT_THAT(run(use_of_fragment(form, 1u << lane)).lenient,
+                  HasSubstr("the value to store was never written"))
+          << form.text << lane;
+    }
+  }
+}
+
 // Every lane reads, all meet at an .aligned instruction that orders no memory, one lane tells the
 // other warp, which writes.
 TEST(UndefinedValues, LanesThatMeetAtAlignedInstructionsKnowOfEachOtherWithoutStrictRules) {
