@@ -92,7 +92,8 @@ typedef void (*jitgemm_log_callback)(int32_t level, const char* message, void* u
  * NULL is "not given". */
 typedef struct jitgemm_context_options {
   size_t struct_size;
-  /* JITGEMM_CACHE_DIR, else XDG_CACHE_HOME/jitgemm, else HOME/.cache/jitgemm */
+  /* JITGEMM_CACHE_DIR, else XDG_CACHE_HOME/jitgemm, else HOME/.cache/jitgemm. A relative path is
+   * below the working directory of the time when the context is created. */
   const char* cache_folder;
   /* JITGEMM_CACHE: "rw" (default), "ro" or "memory" */
   const char* cache_mode;

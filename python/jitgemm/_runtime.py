@@ -251,7 +251,7 @@ def configure(
     captured graphs stay valid.
 
     Args:
-        cache_folder: folder of compiled kernels.
+        cache_folder: folder of compiled kernels; a relative path is below the present working directory.
         cache_mode: ``"rw"``, ``"ro"`` or ``"memory"``.
         nvrtc_library: file of the NVRTC library. Default: that of an installed ``nvidia-cuda-nvrtc``
             package, else what the loader finds.

@@ -40,16 +40,22 @@ std::unique_ptr<DiskCache> DiskCache::open(DiskCacheOptions options, Logger log,
   std::unique_ptr<DiskCache> cache(
       new DiskCache(std::move(options), std::move(log), std::move(ops)));
   const std::string& root = cache->options_.root;
-  if (root.empty()) return cache;
+  if (root.empty()) {
+    cache->problem_ = "there is no folder to keep them in";
+    return cache;
+  }
   auto folder = CacheFolder::open(root, cache->options_.read_only, &cache->ops_);
   if (!folder) {
-    cache->log_.warning(fmt::format("cache '{}': {}; kernels are kept in memory only", root,
-                                    folder.error().message()));
+    cache->problem_ = fmt::format("'{}' cannot be used: {}", root, folder.error().message());
+    cache->log_.warning(fmt::format("cache: {}; kernels are kept in memory only", cache->problem_));
     return cache;
   }
   cache->folder_ = std::move(*folder);
-  if (!cache->folder_->writable() && !cache->options_.read_only) {
-    cache->log_.warning(fmt::format("cache '{}': not writable; new kernels are not stored", root));
+  if (cache->options_.read_only) {
+    cache->problem_ = fmt::format("'{}' was opened to be read only", root);
+  } else if (!cache->folder_->writable()) {
+    cache->problem_ = fmt::format("'{}' is not writable", root);
+    cache->log_.warning(fmt::format("cache: {}; new kernels are not stored", cache->problem_));
   }
   return cache;
 }

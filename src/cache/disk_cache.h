@@ -114,6 +114,8 @@ class DiskCache {
   DiskCache& operator=(const DiskCache&) = delete;
 
   CacheMode mode() const;
+  // Why nothing is written to disk; empty where mode() is kReadWrite.
+  const std::string& problem() const { return problem_; }
   const std::string& root() const { return options_.root; }
   // Absolute path of the file of a key, whether it exists or not; empty in memory-only mode.
   std::string entry_path(const CanonicalKey& key) const;
@@ -153,6 +155,7 @@ class DiskCache {
   Logger log_;
   FileOps ops_;
   std::unique_ptr<CacheFolder> folder_;  // null in memory-only mode
+  std::string problem_;
 
   struct AtomicCounters;
   std::unique_ptr<AtomicCounters> counters_;

@@ -2,7 +2,9 @@
 #include "runtime/options.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 namespace jitgemm {
 namespace {
@@ -22,7 +24,13 @@ Setting resolve(std::string name, const std::string& option, const char* variabl
 
 Setting resolve_cache_folder(const std::string& option) {
   Setting setting = resolve("cache_folder", option, "JITGEMM_CACHE_DIR", "");
-  if (!setting.value.empty()) return setting;
+  if (!setting.value.empty()) {
+    // The folder stays where it is when the process changes its own.
+    std::error_code error;
+    const std::filesystem::path whole = std::filesystem::absolute(setting.value, error);
+    if (!error) setting.value = whole.string();
+    return setting;
+  }
   // XDG Base Directory Specification: a relative path is to be ignored.
   if (const std::string xdg = environment("XDG_CACHE_HOME"); xdg.starts_with("/")) {
     return {"cache_folder", xdg + "/jitgemm", "XDG_CACHE_HOME"};

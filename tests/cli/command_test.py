@@ -16,17 +16,46 @@ JITGEMM = None
 OPERATION = "block_scaled_mm"
 
 
-def run(*arguments, path=None):
+def run(*arguments, path=None, cwd=None):
     environment = dict(os.environ)
     if path is not None:
         environment["PATH"] = path
-    return subprocess.run([JITGEMM, *arguments], capture_output=True, text=True, env=environment)
+    return subprocess.run([JITGEMM, *arguments], capture_output=True, text=True, env=environment, cwd=cwd)
 
 
 def run_json(*arguments):
     done = run("--json", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
+
+
+class CacheFolder(unittest.TestCase):
+    PROBLEM = (OPERATION, "--arch", "sm_90a", "-m", "1", "-n", "128", "-k", "128", "--kernel", "reference")
+
+    def test_relative_one_is_below_the_working_directory(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("--cache-dir", "kept", "compile", *self.PROBLEM, cwd=folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len(list(pathlib.Path(folder, "kept").rglob("*.jgk"))), 1)
+
+    def test_prewarm_compiles_nothing_where_nothing_can_be_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            manifest = pathlib.Path(folder, "one.json")
+            manifest.write_text(json.dumps({
+                "schema": 1, "name": "one", "description": "one kernel",
+                "defaults": {"op": OPERATION, "archs": ["sm_90a"]},
+                "entries": [{"name": "x", "m": 1, "n": 128, "k": 128}],
+            }))
+            for arguments, word in (
+                (("--cache-dir", "/dev/null/none"), "'/dev/null/none' cannot be used"),
+                (("--cache-mode", "memory"), "no folder"),
+                (("--cache-dir", folder, "--cache-mode", "ro"), folder),
+            ):
+                done = run(*arguments, "prewarm", str(manifest))
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertIn("expected a cache that kernels can be stored in", done.stderr)
+                self.assertIn(word, done.stderr)
+                self.assertIn(word, run(*arguments, "doctor").stdout)
 
 
 class Plan(unittest.TestCase):
@@ -268,5 +297,5 @@ class Run(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    JITGEMM = sys.argv.pop(1)
+    JITGEMM = os.path.abspath(sys.argv.pop(1))
     unittest.main()

@@ -46,7 +46,8 @@ std::vector<Finding> examine(Context& context) {
     findings.push_back({"cache", writable,
                         writable ? fmt::format("{}: {} entries, {} bytes", cache->root,
                                                cache->entries, cache->bytes)
-                                 : "not writable; kernels are kept for this process only"});
+                                 : fmt::format("kernels are kept for this process only: {}",
+                                               context.cache().problem())});
   } else {
     findings.push_back({"cache", false, cache.error().message()});
   }

@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "json.h"
 #include "problem/manifest.h"
+#include "support/digest.h"
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include <set>
 #include <thread>
 #include <unistd.h>
+#include <variant>
 
 namespace jitgemm::cli {
 namespace {
@@ -63,7 +65,7 @@ Result<std::vector<Work>> collect(const PrewarmFlags& flags, Context& context) {
     only.push_back(arch);
   }
   std::vector<Work> work;
-  std::set<std::string> seen;
+  std::set<Sha256Digest> seen;
   for (const std::string& path : flags.manifests) {
     JITGEMM_ASSIGN(const Manifest manifest, read_manifest(path));
     for (const ManifestEntry& entry : manifest.entries) {
@@ -75,7 +77,9 @@ Result<std::vector<Work>> collect(const PrewarmFlags& flags, Context& context) {
           JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem, context.plan_request({})));
           for (LaunchPlan& launch : plan.launches) {
             JITGEMM_ASSIGN(const KernelSource source, builder.source(launch));
-            if (!seen.insert(source.target + source.text).second) continue;
+            if (!seen.insert(sha256(source.target + source.text)).second) continue;
+            // The reasons are for people, and thousands of kernels would keep them for nobody.
+            if (auto* gemm = std::get_if<GemmPlan>(&launch)) gemm->reasons = {};
             work.push_back(
                 {fmt::format("{} {}", entry.name, arch_info(arch).target), std::move(launch)});
           }
@@ -116,6 +120,7 @@ struct Outcome {
   std::atomic<size_t> done{0};
   std::atomic<size_t> hits{0};
   std::atomic<size_t> compiled{0};
+  uint64_t not_stored = 0;  // of those compiled
   std::mutex mutex;
   std::vector<std::string> failures;
 };
@@ -147,19 +152,26 @@ Status prewarm(const PrewarmFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(const std::vector<Work> work, collect(flags, *context));
   Outcome outcome;
   if (!flags.dry_run) {
+    if (context->cache().mode() != CacheMode::kReadWrite) {
+      return invalid_argument(
+          fmt::format("prewarm: expected a cache that kernels can be stored in, but {}",
+                      context->cache().problem()));
+    }
     JITGEMM_ASSIGN(const std::shared_ptr<Compiler> compiler, context->builder().compiler());
     const int jobs = flags.jobs > 0
                          ? flags.jobs
                          : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     build_all(work, context->builder(), jobs, flags.quiet, outcome);
+    outcome.not_stored = context->cache().counters().publish_failures;
   }
   if (cli.flags.json) {
     Json json = document("prewarm");
     json.update({
-        {"requested", work.size()            },
-        {"hit",       outcome.hits.load()    },
-        {"compiled",  outcome.compiled.load()},
-        {"failed",    outcome.failures.size()}
+        {"requested",  work.size()            },
+        {"hit",        outcome.hits.load()    },
+        {"compiled",   outcome.compiled.load()},
+        {"failed",     outcome.failures.size()},
+        {"not_stored", outcome.not_stored     }
     });
     json["failures"] = outcome.failures;
     print(json);
@@ -170,8 +182,12 @@ Status prewarm(const PrewarmFlags& flags, Cli& cli) {
     for (const std::string& failure : outcome.failures)
       fmt::print(stderr, "jitgemm: {}\n", failure);
   }
-  if (!outcome.failures.empty())
-    cli.exit_code = outcome.failures.size() == work.size() ? kExitFailed : kExitPartial;
+  if (outcome.not_stored > 0 && !cli.flags.json) {
+    fmt::print(stderr, "jitgemm: {} kernels could not be stored in '{}'; --log warning says why\n",
+               outcome.not_stored, context->cache().root());
+  }
+  if (const uint64_t missing = outcome.failures.size() + outcome.not_stored; missing > 0)
+    cli.exit_code = missing >= work.size() ? kExitFailed : kExitPartial;
   return ok_status();
 }
 
