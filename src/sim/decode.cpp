@@ -210,6 +210,13 @@ class KernelDecoder {
         zero.bytes = static_cast<uint32_t>(std::min<uint64_t>(bytes, 8));
         site.results.push_back(zero);
       }
+      for (const ptx::Operand& actual : arguments) {
+        ParamCopy copy;
+        uint64_t bytes = 8;
+        JITGEMM_TRY(set_end(f, actual, Type::kB64, true, copy, bytes));
+        copy.bytes = static_cast<uint32_t>(std::min<uint64_t>(bytes, 8));
+        site.arguments.push_back(copy);
+      }
       op.payload = kernel_.call_sites.size();
       kernel_.call_sites.push_back(std::move(site));
       return ok_status();

@@ -6,6 +6,7 @@
 #include "ptx/call_graph.h"
 #include "sim/exec.h"
 #include "sim/exec_control.h"
+#include "sim/exec_print.h"
 #include "sim/lanes.h"
 
 #include <algorithm>
@@ -338,12 +339,15 @@ constexpr OpcodeRow kRows[] = {
 };
 
 Step call_vprintf(Warp& w, const Op& op, LaneMask active) {
+  if (print_formatted(w, op, active) == Step::kFault) return Step::kFault;
   ParameterMove(w, kernel_of(w).call_sites[op.payload].results, active).write();
   return Step::kNext;
 }
 Step call_assertfail(Warp& w, const Op& op, LaneMask active) {
-  return w.fault(op, std::countr_zero(active), FaultKind::kTrap,
-                 fmt::format("an assertion of the program failed in lanes {:#010x}", active));
+  const int32_t lane = std::countr_zero(active);
+  return w.fault(op, lane, FaultKind::kTrap,
+                 fmt::format("an assertion of the program failed in lanes {:#010x}: {}", active,
+                             describe_assertion(w, op, static_cast<uint32_t>(lane))));
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ Step execute_exit(Warp& warp, const Op& op, LaneMask active);
 // The place where all returns of a device function meet: back to the call site.
 Step execute_function_end(Warp& warp, const Op& op, LaneMask active);
 
-// Functions that the compiler declares and a driver supplies, by name: vprintf prints nothing and
-// returns 0, __assertfail is a trap. Null for any other name.
+// Functions that the compiler declares and a driver supplies, by name: vprintf prints where
+// Options::print says and returns 0, __assertfail is a trap. Null for any other name.
 ExecuteFn external_function(std::string_view name);
 
 }  // namespace jitgemm::sim

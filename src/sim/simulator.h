@@ -113,6 +113,9 @@ struct Options {
   // Called with a line of text for every warp instruction and every wait. The run then uses one
   // host thread.
   std::function<void(std::string_view line)> trace = {};
+  // Gets what the kernel prints by vprintf, a call of a warp at a time. Without it nothing is
+  // printed.
+  std::function<void(std::string_view text)> print = {};
 };
 
 struct Counter {

@@ -21,6 +21,8 @@ constexpr size_t kAlignment = 1024;  // of buffers; a GPU's allocator gives 256 
 // touches these bytes, so they cost addresses and no memory.
 constexpr size_t kGuardBytes = 256 << 10;
 constexpr size_t kFirstValues = 8;
+constexpr size_t kMaxPrinted = 1 << 20;  // of a run, as much as a driver keeps
+constexpr size_t kPrintedInFault = 1024;
 
 struct FreeMemory {
   void operator()(std::byte* memory) const { std::free(memory); }
@@ -324,6 +326,10 @@ Result<RunReport> KernelRun::run() {
     };
   }
   RunReport report;
+  options.print = [&report, &forward = s.description.options.print](std::string_view text) {
+    if (forward) forward(text);
+    report.printed += text.substr(0, kMaxPrinted - report.printed.size());
+  };
   s.last_writes.clear();
   JITGEMM_ASSIGN(const std::shared_ptr<sim::ModuleVariables> variables,
                  s.program.make_variables(options.memory_limit));
@@ -333,7 +339,15 @@ Result<RunReport> KernelRun::run() {
     const bool next_depends = i + 1 < launches.size() && launches[i + 1].programmatic_dependent;
     if (options.trace) options.trace(fmt::format("{}: {}", launch.path, launch.entry));
     auto result = s.run_launch(launch, options, variables, next_depends);
-    if (!result) return result.error().with_context(launch.path);
+    if (!result) {
+      const Status fault = result.error().with_context(launch.path);
+      // Whoever does not follow what is printed gets the end of it, which is what explains a fault.
+      if (report.printed.empty() || s.description.options.print) return fault;
+      const size_t from = report.printed.size() - std::min(report.printed.size(), kPrintedInFault);
+      std::string end = report.printed.substr(from);
+      std::replace(end.begin(), end.end(), '\0', '?');  // a message ends at a zero in C
+      return Status(fault.code(), fmt::format("{}\n  printed:  {}", fault.message(), end));
+    }
     report.launches.push_back(std::move(*result));
     report.entries.push_back(launch.entry);
   }

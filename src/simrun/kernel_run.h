@@ -35,6 +35,7 @@ struct RunReport {
   std::vector<BufferReport> buffers;    // those that the kernel may write or that have an output
   std::vector<std::string> mismatches;  // of expectations; empty: all hold
   size_t expectations = 0;
+  std::string printed;  // by vprintf, the first MiB
 };
 
 class KernelRun {

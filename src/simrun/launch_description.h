@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -111,6 +112,8 @@ struct RunOptions {
   // Bytes of all buffers and, apart from them, of the simulator's state.
   uint64_t memory_limit = uint64_t{8} << 30;
   std::string trace_file;  // empty: no trace
+  // Gets what kernels print, as they print it. The report has it, too.
+  std::function<void(std::string_view text)> print = {};
 };
 
 // "exact", "hopper" or "blackwell".

@@ -178,6 +178,7 @@ std::string to_json_text(const RunReport& report) {
     if (!b.file.empty()) row["file"] = b.file;
     json["buffers"].push_back(std::move(row));
   }
+  json["printed"] = report.printed;
   json["expectations"] = report.expectations;
   json["mismatches"] = report.mismatches;
   // Names come from a file and may be no UTF-8.

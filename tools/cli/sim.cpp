@@ -88,6 +88,11 @@ Status run_launches(const SimFlags& flags, Cli& cli) {
   if (!description) return description.error().with_context(flags.launch);
   JITGEMM_TRY(apply(flags, description->options));
   const bool statistics = description->options.simulator.statistics;
+  if (!cli.flags.json) {
+    description->options.print = [](std::string_view text) {
+      std::fwrite(text.data(), 1, text.size(), stdout);
+    };
+  }
   const std::string folder = std::filesystem::path(flags.launch).parent_path().string();
   JITGEMM_ASSIGN(simrun::KernelRun run,
                  simrun::KernelRun::create(ptx, std::move(*description), folder));
