@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,30 +13,61 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The parser's callback: sees each key before the object silently keeps only the last of two.
-class Strictness {
+// Reads a text without keeping it: the parser that keeps it takes the last of two equal keys in
+// silence, and with a callback it takes time that grows with the square of an object's size.
+class Strictness final : public nlohmann::json_sax<Json> {
  public:
   explicit Strictness(int max_depth) : max_depth_(max_depth) {}
 
-  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    if (!fault_.empty()) return false;
-    const bool opens =
-        event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    if (opens && depth >= max_depth_) fault_ = "nested too deeply";
-    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == Json::parse_event_t::object_end && !keys_.empty()) keys_.pop_back();
-    if (event == Json::parse_event_t::key && !keys_.empty()) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second) fault_ = "key " + printable(key) + " appears twice";
-    }
-    return fault_.empty();
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool start_array(size_t /*elements*/) override { return open(); }
+  bool end_array() override {
+    --depth_;
+    return true;
   }
-  const std::string& fault() const { return fault_; }
+  bool start_object(size_t /*elements*/) override {
+    keys_.emplace_back();
+    return open();
+  }
+  bool end_object() override {
+    --depth_;
+    keys_.pop_back();
+    return true;
+  }
+  bool key(string_t& key) override {
+    if (keys_.back().insert(key).second) return true;
+    fault_ = "key " + printable(key) + " appears twice";
+    return false;
+  }
+  bool parse_error(size_t byte, const std::string& /*token*/,
+                   const nlohmann::detail::exception& error) override {
+    too_large_ = dynamic_cast<const Json::out_of_range*>(&error) != nullptr;
+    byte_ = byte;
+    return false;
+  }
+
+  const std::string& fault() const { return fault_; }  // of what is JSON; empty: none
+  bool too_large() const { return too_large_; }        // a number is
+  size_t byte() const { return byte_; }                // where it stopped
 
  private:
-  int max_depth_;
+  bool open() {
+    if (++depth_ <= max_depth_) return true;
+    fault_ = "nested too deeply";
+    return false;
+  }
+
+  int max_depth_, depth_ = 0;
   std::vector<std::set<std::string>> keys_;
   std::string fault_;
+  bool too_large_ = false;
+  size_t byte_ = 0;
 };
 
 // Where the parser stopped, whose count of bytes begins with 1.
@@ -56,18 +86,12 @@ std::string describe_place(std::string_view text, size_t byte) {
 
 Result<Json> parse_strict_json(std::string_view text, int max_depth) {
   Strictness strictness(max_depth);
-  try {
-    Json parsed = Json::parse(text, std::ref(strictness));
+  if (!Json::sax_parse(text, &strictness)) {
     if (!strictness.fault().empty()) return corrupt_data(strictness.fault());
-    if (!parsed.is_discarded()) return parsed;
-    return corrupt_data("not JSON");
-  } catch (const Json::parse_error& error) {
-    if (!strictness.fault().empty()) return corrupt_data(strictness.fault());
-    return corrupt_data("not JSON: " + describe_place(text, error.byte));
-  } catch (const Json::out_of_range&) {
-    if (!strictness.fault().empty()) return corrupt_data(strictness.fault());
-    return corrupt_data("not JSON: a number is too large for a double");
+    if (strictness.too_large()) return corrupt_data("not JSON: a number is too large for a double");
+    return corrupt_data("not JSON: " + describe_place(text, strictness.byte()));
   }
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 std::string printable(std::string_view text) {
