@@ -228,9 +228,12 @@ def _dlpack_view(name: str, array: Any, stream: int) -> View:
     # DLPack's numbers: None for the host, 1 for CUDA's legacy default stream.
     wanted = None if device_type == _DL_CPU else (stream or 1)
     try:
-        capsule = array.__dlpack__(stream=wanted, max_version=(1, 1))
-    except TypeError:
-        capsule = array.__dlpack__(stream=wanted)
+        try:
+            capsule = array.__dlpack__(stream=wanted, max_version=(1, 1))
+        except TypeError:
+            capsule = array.__dlpack__(stream=wanted)
+    except BufferError as error:
+        raise errors.InvalidArgument(f"{name}: its library does not hand it out through DLPack: {error}") from error
     writable = True
     if _capsule_is_valid(capsule, b"dltensor_versioned"):
         managed = _DLManagedTensorVersioned.from_address(_capsule_pointer(capsule, b"dltensor_versioned"))
@@ -259,6 +262,9 @@ _TYPE_STRINGS = {"<f4": _abi.F32, "<f2": _abi.F16, "<i4": I32, "|u1": U8}
 
 def _cuda_view(name: str, array: Any, stream: int) -> View:
     interface = array.__cuda_array_interface__
+    for key in ("shape", "typestr", "data"):
+        if key not in interface:
+            raise errors.InvalidArgument(f"{name}: expected a __cuda_array_interface__ with {key!r}, found none")
     code = _TYPE_STRINGS.get(interface["typestr"])
     if code is None:
         raise errors.Unsupported(

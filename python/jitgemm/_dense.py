@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _arrays, _launch, _operands, _state
+from . import _arrays, _checks, _launch, _operands, _state
 
 
 def block_scaled_mm(
@@ -78,4 +78,4 @@ def block_scaled_mm(
     if backend is not None and isinstance(a, backend.Tensor):
         return backend.product(a, b, a_scales, b_scales, None, out, out_dtype, None, stream, options)
     arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales}
-    return _launch.run(_operands.DenseOptions(*options), arrays, out, out_dtype, stream or 0)
+    return _launch.run(_operands.DenseOptions(*options), arrays, out, out_dtype, _checks.address("stream", stream))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import _arrays, _launch, _operands, _state, errors
+from . import _arrays, _checks, _launch, _operands, _state, errors
 from ._problem import ceil_div
 
 
@@ -91,6 +91,8 @@ def grouped_block_scaled_mm(
         m_policy,
         batch_invariant,
     )
+    if group_rows is None:
+        raise errors.InvalidArgument("group_rows: expected an array, found None")
     backend = _state.torch_backend
     if backend is None and _arrays.is_torch(a):
         backend = _state.load_torch_backend()
@@ -104,7 +106,7 @@ def grouped_block_scaled_mm(
         "group_rows": group_rows,
         "invalid_count": invalid_count,
     }
-    return _launch.run(_operands.GroupedOptions(*options), arrays, out, out_dtype, stream or 0)
+    return _launch.run(_operands.GroupedOptions(*options), arrays, out, out_dtype, _checks.address("stream", stream))
 
 
 # --- Under the names and signatures that engines call -------------------------------------------------

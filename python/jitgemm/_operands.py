@@ -9,22 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import operator
 from typing import Any, ClassVar
 
-from . import _abi, _arrays, _runtime, errors
+from . import _abi, _arrays, _checks, _runtime, errors
 from ._arrays import View
-from ._problem import LAYOUTS, M_POLICIES, SCALE_VALUES, ceil_div, choice, prepared_m
+from ._checks import choice
+from ._problem import LAYOUTS, M_POLICIES, SCALE_VALUES, ceil_div, prepared_m
 
 
 def check_group(name: str, value: Any) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = 0
-    if not 1 <= number < 2**31:
-        raise errors.InvalidArgument(f"{name}: expected an integer from 1 to 2147483647, found {value!r}")
-    return number
+    return _checks.integer(name, value, 1, 2**31 - 1)
 
 
 def check_shape(name: str, found: View, expected: tuple[int, ...], words: str) -> None:
@@ -209,6 +203,7 @@ class DenseOptions:
 
     def check(self, views: dict[str, View]) -> tuple[int, tuple[int, ...]]:
         """m and the shape of out of a call whose shapes and dtypes fit together."""
+        _checks.present(views, ("a", "b", "b_scales"))
         a, b, b_scales = (views[name] for name in ("a", "b", "b_scales"))
         a_scales = views.get("a_scales")
         check_rank("a", a, "[m, k]")
@@ -250,6 +245,7 @@ class GroupedOptions:
 
     def check(self, views: dict[str, View]) -> tuple[int, tuple[int, ...]]:
         """m and the shape of out of a call whose shapes and dtypes fit together."""
+        _checks.present(views, ("a", "b", "group_rows"))
         a, b, rows = (views[name] for name in ("a", "b", "group_rows"))
         layout = choice("layout", LAYOUTS, self.layout)
         masked = layout == _abi.GROUPS_MASKED
@@ -303,15 +299,15 @@ class GroupedOptions:
         return _abi.GroupedGemmProblem(
             struct_size=ctypes.sizeof(_abi.GroupedGemmProblem),
             groups=groups,
-            expected_m=self.expected_m,
+            expected_m=_checks.integer("expected_m", self.expected_m, 0, 2**31 - 1),
             a_group_stride=group_stride("a", a, m * (lda or k)) if masked else 0,
             b_group_stride=group_stride("b", b, n * (ldb or k)),
             out_group_stride=group_stride("out", out, m * (ldo or n)) if masked else 0,
             a_scale_group_stride=scale_stride("a_scales") if masked else 0,
             b_scale_group_stride=scale_stride("b_scales"),
             layout=layout,
-            row_alignment=self.row_alignment,
-            zero_ungrouped=int(self.zero_ungrouped),
+            row_alignment=_checks.integer("row_alignment", self.row_alignment, 0, 2**31 - 1),
+            zero_ungrouped=_checks.flag("zero_ungrouped", self.zero_ungrouped),
             count_invalid=int(counter is not None),
             **common,
         )
@@ -336,8 +332,8 @@ def _common(options: Options, views: dict[str, View], m: int, m_is_shared: bool)
         "b_dtype": b.dtype,
         "scale_dtype": scale_dtype(views),
         "out_dtype": out.dtype,
-        "group_n": options.group_n,
-        "group_k": options.group_k,
+        "group_n": check_group("group_n", options.group_n),
+        "group_k": check_group("group_k", options.group_k),
         "a_scale_major": a_major,
         "b_scale_major": b_major,
         "scale_values": choice("scale_values", SCALE_VALUES, options.scale_values),
@@ -348,5 +344,5 @@ def _common(options: Options, views: dict[str, View], m: int, m_is_shared: bool)
         "a_scale_ld": a_ld,
         "b_scale_ld": b_ld,
         "alignment": alignment_of(a.address, b.address, out.address),
-        "batch_invariant": int(options.batch_invariant),
+        "batch_invariant": _checks.flag("batch_invariant", options.batch_invariant),
     }

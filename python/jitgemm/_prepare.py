@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work ahead of the first call: plans, kernels in the cache, operations on a device, manifests.
+"""Work ahead of the first call: plans, kernels in the cache, operations on a device.
 
 Works on problems; needs no arrays and, but for prepare, no device.
 """
@@ -9,17 +9,16 @@ from __future__ import annotations
 import concurrent.futures
 import ctypes
 import dataclasses
-import json
 import os
-import pathlib
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import _abi, _problem, _runtime, errors
-from ._problem import GemmProblem, GroupedGemmProblem, Problem
+from . import _abi, _runtime, errors
+from ._manifest import read_manifest
+from ._problem import Problem
 
 
 def plan(problem: Problem, arch: str = "sm_90a") -> str:
@@ -82,131 +81,6 @@ def _device_name(device: Any) -> str:
     return name
 
 
-# --- Manifests (the format is described in cache/README.md) -----------------------------------------
-
-_DTYPE_NAMES = {"F8_E4M3", "F8_E5M2", "F8_E8M0", "F16", "BF16", "F32"}
-_INTEGERS = {"n", "k", "group_n", "group_k"}
-_GROUPED_INTEGERS = {"groups", "expected_m", "row_alignment"}
-_TEXTS = {
-    "a_dtype": _DTYPE_NAMES,
-    "b_dtype": _DTYPE_NAMES,
-    "scale_dtype": _DTYPE_NAMES,
-    "out_dtype": _DTYPE_NAMES,
-    "scale_values": _problem.SCALE_VALUES.keys(),
-    "a_scale_major": _problem.SCALE_MAJORS.keys(),
-    "b_scale_major": _problem.SCALE_MAJORS.keys(),
-    "m_policy": _problem.M_POLICIES.keys(),
-}
-_LAYOUTS = _problem.LAYOUTS.keys() - {"columns"}
-_OPS: dict[str, type[Problem]] = {"block_scaled_mm": GemmProblem, "group_gemm_fp8_nt_groupwise": GroupedGemmProblem}
-
-
-def _corrupt(where: str, message: str) -> errors.CorruptData:
-    return errors.CorruptData(f"{where}: {message}")
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _field(where: str, name: str, value: Any, grouped: bool) -> Any:
-    """One field of an entry, checked."""
-    if name == "a_code_dtype" and not grouped:
-        if value not in _DTYPE_NAMES:
-            raise _corrupt(where, f"{name}: expected one of {', '.join(sorted(_DTYPE_NAMES))}, found {value!r}")
-    elif name in _INTEGERS or (grouped and name in _GROUPED_INTEGERS):
-        if not _is_integer(value):
-            raise _corrupt(where, f"{name}: expected an integer, found {value!r}")
-    elif name in _TEXTS or (grouped and name == "layout"):
-        words = _TEXTS.get(name, _LAYOUTS)
-        if value not in words:
-            raise _corrupt(where, f"{name}: expected one of {', '.join(sorted(words))}, found {value!r}")
-    elif grouped and name == "zero_ungrouped":
-        if not isinstance(value, bool):
-            raise _corrupt(where, f"{name}: expected true or false, found {value!r}")
-    else:
-        raise _corrupt(where, f"unknown field {name!r}")
-    return value
-
-
-def _entry_problems(where: str, entry: dict[str, Any]) -> list[Problem]:
-    """The problems of an entry whose kernels may differ: one for each class of m in its range."""
-    if "op" not in entry:
-        raise _corrupt(where, "op: missing")
-    kind = _OPS.get(entry["op"]) if isinstance(entry["op"], str) else None
-    if kind is None:
-        raise errors.Unsupported(f"{where}: op: expected one of {', '.join(_OPS)}, found {entry['op']!r}")
-    grouped = kind is GroupedGemmProblem
-    fields: dict[str, Any] = {}
-    for name, value in entry.items():
-        if name not in ("name", "archs", "op", "m"):
-            fields[name] = _field(where, name, value, grouped)
-    for name in ("n", "k", *(("layout", "groups") if grouped else ())):
-        if name not in fields:
-            raise _corrupt(where, f"{name}: missing")
-    if "m" not in entry:
-        raise _corrupt(where, "m: missing")
-    rows = [entry["m"]] * 2 if _is_integer(entry["m"]) else entry["m"]
-    if not (isinstance(rows, list) and len(rows) == 2 and all(map(_is_integer, rows)) and rows[0] <= rows[1]):
-        raise _corrupt(where, f"m: expected an integer or [first, last], found {entry['m']!r}")
-    policy = fields.setdefault("m_policy", "exact" if rows[0] == rows[1] else "class")
-    problems: list[Problem] = []
-    m = rows[0]
-    while m <= rows[1]:
-        problems.append(kind(m=m, **fields))
-        if policy == "any":
-            break
-        m = _abi.lib.jitgemm_m_class_bound(m) + 1 if policy == "class" else m + 1
-    return problems
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise _corrupt("manifest", f"the key {name!r} appears twice")
-        found[name] = value
-    return found
-
-
-def read_manifest(manifest: str | os.PathLike[str]) -> list[tuple[str, Problem, tuple[str, ...]]]:
-    """The name, problem and archs of everything that a manifest asks for.
-
-    Raises:
-        CorruptData: not a manifest; the message names the entry and the field.
-        IoError: the file cannot be read.
-    """
-    path = pathlib.Path(manifest)
-    try:
-        document = json.loads(path.read_text(), object_pairs_hook=_unique_keys)
-    except OSError as error:
-        raise errors.IoError(f"manifest: {error}") from error
-    except ValueError as error:
-        if isinstance(error, errors.Error):
-            raise
-        raise _corrupt(str(path), f"not JSON: {error}") from error
-    if not isinstance(document, dict) or document.get("schema") != 1:
-        raise _corrupt(str(path), "schema: expected 1")
-    unknown = document.keys() - {"schema", "name", "description", "defaults", "entries"}
-    if unknown:
-        raise _corrupt(str(path), f"unknown field {sorted(unknown)[0]!r}")
-    defaults = document.get("defaults", {})
-    entries = document.get("entries")
-    if not isinstance(defaults, dict) or not isinstance(entries, list) or not entries:
-        raise _corrupt(str(path), "expected an object of defaults and a list of entries")
-    work = []
-    for entry in entries:
-        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-            raise _corrupt(str(path), f"entries: expected objects with a name, found {entry!r}")
-        full = {**defaults, **entry}
-        archs = full.get("archs")
-        if not isinstance(archs, list) or not archs or any(arch not in _runtime.ARCHS for arch in archs):
-            raise _corrupt(entry["name"], f"archs: expected a list of {', '.join(_runtime.ARCHS)}, found {archs!r}")
-        for problem in _entry_problems(entry["name"], full):
-            work.append((entry["name"], problem, tuple(archs)))
-    return work
-
-
 @dataclasses.dataclass(frozen=True)
 class PrewarmReport:
     """What prewarm did.
@@ -255,10 +129,11 @@ def prewarm(
         workers: compilations at a time; default: one a core, at most 8. Each takes some hundred MB.
 
     Returns:
-        What was done. A problem that cannot be compiled is in its failures and stops nothing.
+        What was done. A problem that does not compile is in its failures and stops nothing.
 
     Raises:
         CorruptData, IoError: the manifest cannot be read.
+        Unsupported: the manifest has an entry without a kernel.
         NoCompiler: there is no NVRTC, so nothing could be compiled.
     """
     started = time.monotonic()

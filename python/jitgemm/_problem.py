@@ -11,7 +11,7 @@ import ctypes
 import dataclasses
 from typing import Any, ClassVar
 
-from . import _abi, _arrays, _runtime, errors
+from . import _abi, _arrays, _checks, _runtime
 
 SCALE_VALUES = {"any": _abi.SCALE_VALUES_ANY, "pow2": _abi.SCALE_VALUES_POWER_OF_TWO}
 M_POLICIES = {"exact": _abi.M_EXACT, "class": _abi.M_CLASS, "any": _abi.M_ANY}
@@ -33,14 +33,6 @@ def ceil_div(value: int, step: int) -> int:
     return -(-value // step)
 
 
-def choice(name: str, table: dict[str, int], value: Any) -> int:
-    """The number of one of a few names."""
-    try:
-        return table[value]
-    except (KeyError, TypeError):
-        raise errors.InvalidArgument(f"{name}: expected one of {', '.join(table)}, found {value!r}") from None
-
-
 _CHOICES = {
     "layout": LAYOUTS,
     "a_scale_major": SCALE_MAJORS,
@@ -48,6 +40,7 @@ _CHOICES = {
     "scale_values": SCALE_VALUES,
     "m_policy": M_POLICIES,
 }
+_FLAGS = {"batch_invariant", "zero_ungrouped", "count_invalid"}
 
 
 # The m of a problem whose kernel serves every m: what such a kernel is planned for.
@@ -66,15 +59,20 @@ def prepared_m(m: int, policy: int, a_major: int, a_ld: int) -> int:
 def _c_fields(problem: Any, struct: type[ctypes.Structure]) -> dict[str, int]:
     """The struct's fields but its size, from a description's attributes of the same names."""
     fields: dict[str, int] = {}
-    for name, *_ in struct._fields_[1:]:
-        value = getattr(problem, name, None)
-        if value is None:  # the library's default
+    for name, kind, *_ in struct._fields_[1:]:
+        if not hasattr(problem, name):
+            continue
+        value = getattr(problem, name)
+        if name == "a_code_dtype" and value is None:  # the library's default
             continue
         if name.endswith("_dtype"):
-            value = _arrays.dtype_code(name, value)
+            fields[name] = _arrays.dtype_code(name, value)
         elif name in _CHOICES:
-            value = choice(name, _CHOICES[name], value)
-        fields[name] = int(value)
+            fields[name] = _checks.choice(name, _CHOICES[name], value)
+        elif name in _FLAGS:
+            fields[name] = _checks.flag(name, value)
+        else:
+            fields[name] = _checks.field(name, value, 8 * ctypes.sizeof(kind))
     if fields.get("layout") != _abi.GROUPS_MASKED:
         fields["m"] = prepared_m(fields["m"], fields["m_policy"], fields["a_scale_major"], fields["a_scale_ld"])
     return fields

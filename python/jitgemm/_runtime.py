@@ -11,12 +11,13 @@ import contextlib
 import contextvars
 import ctypes
 import dataclasses
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _abi, _library, _state, errors
+from . import _abi, _checks, _library, _state, errors
 
 ARCHS = {
     "sm_90a": _abi.ARCH_SM_90A,
@@ -56,7 +57,7 @@ class Context:
         if options.get("nvrtc_library") is None:
             options["nvrtc_library"] = _library.find_nvrtc()
         for name, value in options.items():
-            setattr(given, name, None if value is None else str(value).encode())
+            setattr(given, name, None if value is None else os.fsencode(str(value)))
         out = ctypes.c_void_p()
         _abi.check(_abi.lib.jitgemm_context_create(ctypes.byref(given), ctypes.byref(out)))
         self._handle = _Handle(out.value or 0, _abi.lib.jitgemm_context_release)
@@ -194,14 +195,18 @@ class Simulator:
     numerics: str | None = None
     seed: int | None = None
     threads: int | None = None
-    sanitize: bool | None = None
+    sanitize: bool | str | None = None
 
     def options(self) -> dict[str, str | None]:
+        if self.sanitize is None or isinstance(self.sanitize, str):
+            sanitize = self.sanitize
+        else:
+            sanitize = str(_checks.flag("sanitize", self.sanitize))
         return {
-            "sim_numerics": self.numerics,
+            "sim_numerics": None if self.numerics is None else str(self.numerics),
             "sim_seed": None if self.seed is None else str(self.seed),
             "sim_threads": None if self.threads is None else str(self.threads),
-            "sim_sanitize": None if self.sanitize is None else str(int(self.sanitize)),
+            "sim_sanitize": sanitize,
         }
 
 
@@ -285,7 +290,7 @@ def simulator(
     numerics: str | None = None,
     seed: int | None = None,
     threads: int | None = None,
-    sanitize: bool | None = None,
+    sanitize: bool | str | None = None,
 ) -> Iterator[None]:
     """Chooses the simulator for host arrays (numpy, CPU tensors) inside a ``with`` block, for the
     calling thread or task only.
@@ -298,10 +303,17 @@ def simulator(
         numerics: ``"auto"``, ``"exact"``, ``"hopper"`` or ``"blackwell"``.
         seed: schedule of warps and of asynchronous work; 0 finishes that as late as is legal.
         threads: host threads; 0 is one a core.
-        sanitize: check memory accesses and synchronisation (default), or not.
+        sanitize: check memory accesses and synchronisation (default), or not; ``"no-races"`` checks
+            all but races between threads.
+
+    Raises:
+        InvalidArgument: a value is none of those listed. Of values that are texts or numbers in the
+            wrong range, the first call inside the block says so.
     """
     arch_number(arch)
-    token = _simulator.set(Simulator(arch, numerics, seed, threads, sanitize))
+    chosen = Simulator(arch, numerics, seed, threads, sanitize)
+    chosen.options()
+    token = _simulator.set(chosen)
     try:
         yield
     finally:

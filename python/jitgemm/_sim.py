@@ -65,6 +65,10 @@ def sim_run(
         Unsupported: the module has an instruction that is not simulated.
         OutOfMemory, IoError: as they say.
     """
+    if not isinstance(launch, (str, Mapping)):
+        raise errors.InvalidArgument(f"launch: expected a mapping or JSON text, found {type(launch).__name__}")
+    if not isinstance(buffers, (Mapping, type(None))):
+        raise errors.InvalidArgument(f"buffers: expected a mapping, found {type(buffers).__name__}")
     arrays = dict(buffers or {})
     for name in arrays:
         if not isinstance(name, str):
@@ -73,7 +77,7 @@ def sim_run(
     text = document if isinstance(document, str) else _to_json(document)
     memory = {name: _memory(name, array, _is_input(document, name)) for name, array in arrays.items()}
     given = (_abi.SimBuffer * max(1, len(memory)))(
-        *(_abi.SimBuffer(name.encode(), address, size) for name, (address, size, _) in memory.items())
+        *(_abi.SimBuffer(_to_c("buffers", name), address, size) for name, (address, size, _) in memory.items())
     )
     reports: list[str] = []
 
@@ -102,6 +106,8 @@ def sim_run(
 def _completed(launch: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str, Any]:
     """The description with what the arrays say."""
     document = {"schema": 1, **launch}
+    if not isinstance(document.get("buffers", {}), Mapping):
+        return document  # for the library to refuse
     described = dict(document.get("buffers", {}))
     for name, array in arrays.items():
         if name not in described:

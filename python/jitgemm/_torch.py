@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from . import _abi, _arrays, _operands, _runtime, errors
+from . import _abi, _arrays, _checks, _operands, _runtime, errors
 
 Tensor = torch.Tensor
 
@@ -100,15 +100,18 @@ def _elsewhere(*tensors: Any) -> Any:
 
 def torch_dtype(out_dtype: Any, out: Any) -> Any:
     """The torch dtype of the result; None stays for out's."""
-    if out is not None or isinstance(out_dtype, torch.dtype):
+    if out_dtype is None:
+        return torch.bfloat16 if out is None else None
+    if isinstance(out_dtype, torch.dtype):
         return out_dtype
-    return torch.bfloat16 if out_dtype is None else _DTYPES[_operands.out_code(out_dtype, None)]
+    return _DTYPES[_operands.out_code(out_dtype, None)]
 
 
 def _on_stream(stream: int, a: Any) -> Any:
     """A context in which the stream is current: what is allocated there belongs to it, too."""
     if not isinstance(a, torch.Tensor) or not a.is_cuda or _is_compiling():
         raise errors.InvalidArgument("stream: expected None for tensors that are not on a GPU, and under torch.compile")
+    stream = _checks.address("stream", stream)
     where = torch.cuda.ExternalStream(stream, a.device) if stream else torch.cuda.default_stream(a.device)
     return torch.cuda.stream(where)
 
@@ -160,8 +163,9 @@ def product(
     if not _is_compiling() and _plain(a, b, a_scales, b_scales, group_rows, out, invalid_count):
         return _eager(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, options)
     grouped = group_rows is not None
-    given = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales, "group_rows": group_rows, "out": out}
-    optional = ("a_scales", "b_scales", "group_rows", "out") if grouped else ("a_scales", "group_rows", "out")
+    given = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales, "group_rows": group_rows}
+    given.update(out=out, invalid_count=invalid_count)
+    optional = {"a_scales", "group_rows", "out", "invalid_count"} | ({"b_scales"} if grouped else set())
     _check_tensors(**{name: x for name, x in given.items() if x is not None or name not in optional})
     _refuse_gradient_of_out(out, a, b, a_scales, b_scales)
     dtype = torch_dtype(out_dtype, out)
@@ -235,7 +239,10 @@ def _eager(
         options,
     )
     stream = _raw_stream(device) if device >= 0 else 0
-    ready = _ready.get(key)
+    try:
+        ready = _ready.get(key)
+    except TypeError as error:
+        raise errors.InvalidArgument(f"expected options that can be hashed: {error}") from error
     if ready is None:
         arrays = {
             "a": a,

@@ -74,6 +74,13 @@ def test_a_read_only_array_is_known_to_be() -> None:
     assert not jitgemm.view(array).writable
 
 
+def test_a_read_only_array_that_its_library_keeps_is_named() -> None:
+    array = np.zeros((2, 2), np.float32)
+    array.flags.writeable = False
+    with pytest.raises(jitgemm.InvalidArgument, match="array: its library does not hand it out"):
+        jitgemm.view(Exporter(array, versioned=False))
+
+
 def test_cuda_array_interface_is_read() -> None:
     found = jitgemm.view(OnGpu())
     assert (found.address, found.shape, found.strides, found.device) == (4096, (2, 3), (3, 1), "cuda:0")
@@ -96,6 +103,13 @@ def test_cuda_array_interface_is_read() -> None:
 def test_what_cannot_be_read_is_unsupported(make: Any, words: str) -> None:
     with pytest.raises(jitgemm.Unsupported, match=words):
         make()
+
+
+def test_an_interface_without_its_fields_is_refused() -> None:
+    array = OnGpu()
+    del array.__cuda_array_interface__["typestr"]
+    with pytest.raises(jitgemm.InvalidArgument, match="a __cuda_array_interface__ with 'typestr', found none"):
+        jitgemm.view(array)
 
 
 def test_a_view_keeps_the_size_of_elements() -> None:

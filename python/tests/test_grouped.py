@@ -245,3 +245,28 @@ def test_groups_along_k_are_unsupported_with_a_reason(arch: str) -> None:
 def test_masked_needs_an_expected_number_of_rows(rng: np.random.Generator) -> None:
     with pytest.raises(ValueError, match="expected_m: expected an integer from 1, found 0"):
         gemm.batch_deepgemm_fp8_nt_groupwise(None, None, None, None, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"group_rows": None}, "group_rows: expected an array, found None"),
+        ({"b": None}, "b: expected an array, found None"),
+        ({"expected_m": 2.0}, "expected_m: expected an integer from 0 to 2147483647, found 2.0"),
+        ({"expected_m": 2**64 + 3}, "expected_m: expected an integer"),
+        ({"row_alignment": 2.0}, "row_alignment: expected an integer from 0"),
+        ({"row_alignment": 2**32 + 1}, "row_alignment: expected an integer from 0"),
+        ({"zero_ungrouped": None}, "zero_ungrouped: expected True or False, found None"),
+    ],
+)
+def test_integers_and_flags_are_checked_before_c_cuts_them(rng: np.random.Generator, options: Any, words: str) -> None:
+    given = draw_groups(rng, 4, 1)
+    call = {**vars(given), "group_rows": np.zeros(4, np.int32), **options}
+    with pytest.raises(jitgemm.InvalidArgument, match=words):
+        jitgemm.grouped_block_scaled_mm(**call)
+
+
+def test_flags_may_be_those_of_numpy(rng: np.random.Generator) -> None:
+    given = draw_groups(rng, 2, 1)
+    rows = np.array([-1, -1], np.int32)
+    assert not jitgemm.grouped_block_scaled_mm(**vars(given), group_rows=rows, zero_ungrouped=np.bool_(True)).any()

@@ -15,6 +15,7 @@ import pytest
 from conftest import ROOT
 
 import jitgemm
+from jitgemm._runtime import Simulator
 
 
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -78,6 +79,13 @@ def test_settings_are_checked_when_they_are_set() -> None:
     done = python("import jitgemm; jitgemm.configure(cache_mode='maybe')")
     assert "InvalidArgument" in done.stderr
     assert "maybe" in done.stderr
+
+
+def test_what_the_sanitizer_checks_is_a_flag_or_a_name() -> None:
+    assert Simulator(sanitize=True).options()["sim_sanitize"] == "1"
+    assert Simulator(sanitize="no-races").options()["sim_sanitize"] == "no-races"
+    with pytest.raises(jitgemm.InvalidArgument, match="sanitize: expected True or False, found 2"):
+        jitgemm.simulator(sanitize=2).__enter__()  # type: ignore[arg-type]
 
 
 def test_the_readme_s_lines_run_as_they_stand(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans, compiling ahead, prepared operations, manifests."""
+"""Plans, compiling ahead, prepared operations."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from products import assert_close, draw
 
 import jitgemm
-from jitgemm import _prepare, _runtime
+from jitgemm import _runtime
 
 PROBLEM = jitgemm.GemmProblem(m=5, n=136, k=272)
 
@@ -36,9 +35,21 @@ def test_dtypes_of_a_problem_may_be_types(arch: str) -> None:
         (jitgemm.GemmProblem(m=1, n=1, k=1, b_dtype="float16"), NotImplementedError, "b_dtype"),
         (jitgemm.GemmProblem(m=1, n=1, k=1, m_policy="most"), ValueError, "m_policy"),
         (jitgemm.GemmProblem(m=1, n=1, k=1, alignment=3), ValueError, "alignment"),
+        (jitgemm.GemmProblem(m=1, n=2**64 + 1, k=1), ValueError, "n: expected an integer of 64 bits"),
+        (
+            jitgemm.GemmProblem(m=1, n=10**5000, k=1),
+            ValueError,
+            "n: expected an integer of 64 bits, found one of 16610",
+        ),
+        (jitgemm.GemmProblem(m=None, n=1, k=1), ValueError, "m: expected an integer of 64 bits, found None"),
+        (jitgemm.GemmProblem(m=1, n=1, k=1, lda=2**64), ValueError, "lda: expected an integer of 64 bits"),
+        (jitgemm.GemmProblem(m=1, n=1, k=1, lda=200.7), ValueError, "lda: .* found 200.7"),
+        (jitgemm.GemmProblem(m=1, n=1, k=1, group_k=2**32 + 32), ValueError, "group_k: expected an integer of 32 bits"),
+        (jitgemm.GemmProblem(m=1, n=1, k=1, batch_invariant=2), ValueError, "batch_invariant: expected True or False"),
+        (jitgemm.GroupedGemmProblem(1, 1, 1, 2**64 + 1), ValueError, "groups: expected an integer of 64 bits"),
     ],
 )
-def test_a_wrong_problem_is_refused_by_name(problem: jitgemm.GemmProblem, kind: Any, words: str) -> None:
+def test_a_wrong_problem_is_refused_by_name(problem: Any, kind: Any, words: str) -> None:
     with pytest.raises(kind, match=words):
         jitgemm.plan(problem)
 
@@ -90,72 +101,14 @@ def test_threads_share_problems_and_results_are_right(rng: np.random.Generator) 
     assert not failures
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "cache" / "manifests").glob("*.json")), ids=lambda path: path.stem)
-def test_every_manifest_of_the_repository_is_read_and_can_be_planned(path: pathlib.Path) -> None:
-    work = _prepare.read_manifest(path)
-    assert work
-    for _, problem, archs in work[:: max(1, len(work) // 8)]:
-        for arch in archs:
-            assert jitgemm.plan(problem, arch)
-
-
 ENTRY: dict[str, Any] = {"name": "layer", "op": "block_scaled_mm", "m": 5, "n": 136, "k": 272, "archs": ["sm_90a"]}
 
 
-def manifest(path: pathlib.Path, **changes: Any) -> pathlib.Path:
-    """A manifest of ENTRY with changes; None takes a field away."""
-    entry = {name: value for name, value in {**ENTRY, **changes}.items() if value is not None}
-    path.write_text(json.dumps({"schema": 1, "entries": [entry]}))
-    return path
-
-
-def test_a_range_of_m_is_one_problem_a_class(tmp_path: pathlib.Path) -> None:
-    file = tmp_path / "manifest.json"
-    rows = [problem.m for _, problem, _ in _prepare.read_manifest(manifest(file, m=[1, 16384]))]
-    assert rows[:6] == [1, 2, 3, 5, 9, 17]
-    assert len(rows) <= 32
-    assert len(_prepare.read_manifest(manifest(file, m=[1, 16384], m_policy="any"))) == 1
-    assert len(_prepare.read_manifest(manifest(file, m=[1, 4], m_policy="exact"))) == 4
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"m": None}, "layer: m: missing"),
-        ({"m": [5, 4]}, r"layer: m: expected an integer or \[first, last\]"),
-        ({"n": "136"}, "layer: n: expected an integer"),
-        ({"out_dtype": "F64"}, "layer: out_dtype: expected one of"),
-        ({"colour": 1}, "layer: unknown field 'colour'"),
-        ({"archs": ["sm_80"]}, "layer: archs: expected a list of"),
-        ({"op": "conv"}, "layer: op: expected"),
-        ({"op": None}, "layer: op: missing"),
-        ({"groups": 4}, "layer: unknown field 'groups'"),
-        ({"op": "group_gemm_fp8_nt_groupwise", "groups": 4}, "layer: layout: missing"),
-        ({"op": "group_gemm_fp8_nt_groupwise", "layout": "columns"}, "layer: layout: expected one of"),
-        ({"op": "group_gemm_fp8_nt_groupwise", "zero_ungrouped": 1}, "layer: zero_ungrouped: expected true or false"),
-    ],
-)
-def test_a_wrong_manifest_names_the_entry_and_the_field(tmp_path: pathlib.Path, changes: Any, words: str) -> None:
-    with pytest.raises(jitgemm.Error, match=words):
-        jitgemm.prewarm(manifest(tmp_path / "manifest.json", **changes))
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "[]", '{"schema": 2}', '{"schema": 1, "schema": 1}', '{"schema": 1, "entries": []}', '{"schema": 1, "x": 0}'],
-)
-def test_what_is_no_manifest_is_corrupt(tmp_path: pathlib.Path, text: str) -> None:
-    file = tmp_path / "manifest.json"
-    file.write_text(text)
-    with pytest.raises(jitgemm.CorruptData):
-        jitgemm.prewarm(file)
-    with pytest.raises(OSError, match="IO_ERROR"):
-        jitgemm.prewarm(tmp_path / "none.json")
-
-
 def test_prewarm_compiles_loads_and_reports_progress(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "manifest.json"
+    file.write_text(json.dumps({"schema": 1, "name": "one", "description": "one layer", "entries": [ENTRY]}))
     seen: list[tuple[int, int, str]] = []
-    report = jitgemm.prewarm(manifest(tmp_path / "manifest.json"), progress=lambda *step: seen.append(step), workers=1)
+    report = jitgemm.prewarm(file, progress=lambda *step: seen.append(step), workers=1)
     assert (report.problems, report.failures) == (1, ())
     assert seen == [(1, 1, "layer m=5 sm_90a")]
     report = jitgemm.prewarm(

@@ -75,6 +75,9 @@ def test_faults_and_unmet_expectations_are_exceptions() -> None:
     ("launch", "buffers", "words"),
     [
         ({}, {}, "launches"),
+        (["k"], {}, "launch: expected a mapping or JSON text, found list"),
+        (LAUNCH, ["x"], "buffers: expected a mapping, found list"),
+        ({**LAUNCH, "buffers": []}, {"x": np.zeros(4, np.uint32)}, "buffers: expected an object"),
         (LAUNCH, {"x": np.zeros((4, 2), np.uint32)[:, 0]}, "x: expected a contiguous array"),
         (LAUNCH, {"x": b"0123"}, "x: expected a numpy array"),
         (LAUNCH, {"x": np.zeros(4, bool)}, "x: expected one of"),

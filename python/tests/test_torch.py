@@ -192,7 +192,13 @@ def test_subclasses_go_through_the_dispatcher(p: Product) -> None:
 
     with Record():
         check(jitgemm.block_scaled_mm(*tensors(p), out_dtype=torch.float32), p)
+        given = torch.zeros(5, 136)
+        assert jitgemm.block_scaled_mm(*tensors(p), given, "float32") is given
+        with pytest.raises(ValueError, match="out_dtype"):
+            jitgemm.block_scaled_mm(*tensors(p), given, "float16")
+    check(given, p)
     assert "jitgemm.block_scaled_mm.default" in seen
+    assert "jitgemm.block_scaled_mm_out.default" in seen
 
 
 def test_wrong_tensors_are_named(p: Product) -> None:
@@ -209,6 +215,10 @@ def test_wrong_tensors_are_named(p: Product) -> None:
         jitgemm.block_scaled_mm(a.to("meta"), b, a_scales, b_scales)
     with pytest.raises(ValueError, match="stream: expected None"):
         jitgemm.block_scaled_mm(a, b, a_scales, b_scales, stream=0)
+    with pytest.raises(ValueError, match="b_scales: expected an array, found None"):
+        jitgemm.block_scaled_mm(a, b, a_scales, None)
+    with pytest.raises(ValueError, match="group_rows: expected an array, found None"):
+        jitgemm.grouped_block_scaled_mm(a, b[None], a_scales, b_scales[None], None)
 
 
 def test_threads_share_what_is_prepared(p: Product) -> None:
