@@ -15,7 +15,9 @@
  *   Errors     Functions return a jitgemm_status. After a failure jitgemm_last_error() gives, to
  *              the same thread, the parameter's name, what was expected and what was found.
  *   Threads    Every function may be called by any number of threads at once, also on one handle;
- *              releasing a handle while another thread uses it is the exception.
+ *              releasing a handle while another thread uses it is the exception. After fork() the
+ *              child may use what the parent made on the simulator, if no thread was in a call;
+ *              the driver's and the compiler's own rules hold for the rest.
  *   Ownership  Handles are released by the function of their name; NULL is accepted there. A handle
  *              keeps what it was made from alive, so the order of releases does not matter. Strings
  *              and structs that are passed in are read during the call only.
@@ -257,8 +259,10 @@ typedef struct jitgemm_gemm_problem {
  * and m beyond 2^31 count as 2^31. */
 JITGEMM_API int64_t jitgemm_m_class_bound(int64_t m);
 
-/* Says in a few lines which launches the problem would get on that arch, each with its kernel and
- * why, and the bytes of workspace. *length is the size
+/* Says in a few lines which launches the problem would get on a GPU of that arch of the usual size,
+ * each with its kernel and why, and the bytes of workspace; with the measured plans that are
+ * part of the library, but none of a context's own: jitgemm_operation_describe says what an
+ * operation has got. *length is the size
  * of text (0 with text NULL asks for the size) and becomes the length needed, terminating zero
  * included; text that does not fit is cut. Errors: INVALID_ARGUMENT, UNSUPPORTED. */
 JITGEMM_API jitgemm_status jitgemm_gemm_plan(const jitgemm_gemm_problem* problem, int32_t arch,
@@ -308,7 +312,7 @@ typedef struct jitgemm_gemm_arguments {
   const void* b;
   const void* a_scales; /* NULL where the operation quantises a */
   const void* b_scales;
-  void* out;
+  void* out; /* may not overlap what is read */
   int64_t m; /* under M_EXACT the problem's m; 0 launches nothing */
   void* workspace;
   uint64_t workspace_bytes;
@@ -336,6 +340,7 @@ JITGEMM_API jitgemm_status jitgemm_gemm_launch(const jitgemm_operation* operatio
 
 /* Checks the promise JITGEMM_SCALE_VALUES_POWER_OF_TWO on actual fp32 scales by copying them to the
  * host: a debugging aid, not for a hot path. INVALID_ARGUMENT names the first scale that breaks it.
+ * All scales of the shape are looked at, also those of rows that no group uses.
  */
 JITGEMM_API jitgemm_status jitgemm_gemm_check_scales(const jitgemm_operation* operation,
                                                      const jitgemm_gemm_arguments* arguments);
@@ -362,9 +367,10 @@ JITGEMM_API jitgemm_status jitgemm_gemm_check_scales(const jitgemm_operation* op
  *                 is [groups,m,k], out [groups,m,n], a_scales [groups, m, ceil(k / group_k)].
  *
  * Rows of no group are not written or, with zero_ungrouped, become zero: those with index -1, those
- * between groups and behind the last, those of a MASKED group that are not in use. Where offsets or
- * pointers fall instead of rising, some rows of groups may be zeroed, too. Their operands never
- * matter, and the zeroing needs no launch of its own. An index
+ * between groups and behind the last, those of a MASKED group that are not in use. Their operands
+ * never matter, and the zeroing needs no launch of its own. Where offsets or pointers fall instead
+ * of rising, rows may be of two groups: they get the result of either, or may be zeroed, too, and
+ * the simulator reports the race. An index
  * that is no group is taken as -1, a bound outside of [0, m] as the nearest in it: nothing is ever
  * read or written out of bounds, whatever the integers are. A group without rows costs nothing.
  *
@@ -446,8 +452,8 @@ typedef struct jitgemm_grouped_gemm_arguments {
   const void* a_scales;
   const void* b_scales;
   const int32_t* group_rows; /* the layout's integers, on the device */
-  void* out;
-  int64_t m; /* under M_EXACT the problem's m; 0 launches nothing */
+  void* out;                 /* may not overlap what is read */
+  int64_t m;                 /* under M_EXACT the problem's m; 0 launches nothing */
   /* With count_invalid: where the kernel adds, atomically, how many integers were out of range. It
    * is not cleared first. Otherwise NULL. */
   uint32_t* invalid_count;

@@ -35,13 +35,11 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
   if (column >= Spec::kN) {
     return;
   }
-  const int first_row = static_cast<int>(blockIdx.y) * Spec::kTileM;
   const unsigned char* b = p.b + column * p.ldb;
-  for (int i = thread / Spec::kTileN; i < Spec::kTileM; i += Spec::kThreads / Spec::kTileN) {
-    const int row = first_row + i;
-    if (row >= m) {
-      return;
-    }
+  // A tile has a row for each of the warps; the grid may have fewer tiles than there are.
+  static_assert(Spec::kThreads == Spec::kTileM * Spec::kTileN, "a thread an output");
+  for (long long row = static_cast<long long>(blockIdx.y) * Spec::kTileM + thread / Spec::kTileN;
+       row < m; row += static_cast<long long>(gridDim.y) * Spec::kTileM) {
     const unsigned char* a = p.a + row * p.lda;
     float acc = 0.0f;
     for (int first = 0, block = 0; first < Spec::kK; first += Spec::kGroupK, ++block) {

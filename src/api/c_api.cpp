@@ -10,6 +10,7 @@
 #include "runtime/given_key.h"
 #include "runtime/insert_only_map.h"
 #include "runtime/prepared_key.h"
+#include "runtime/tuning.h"
 
 #include <fmt/format.h>
 
@@ -106,7 +107,10 @@ Status check_kind(const jitgemm_operation* operation, bool grouped) {
 
 Status plan_text(const Result<GemmProblem>& problem, char* text, size_t* length) {
   if (!problem) return problem.error();
-  JITGEMM_ASSIGN(const OperationPlan plan, plan_operation(*problem));
+  JITGEMM_ASSIGN(const TuningDatabase shipped, embedded_tuning());
+  PlanRequest request;
+  request.tuning = &shipped;
+  JITGEMM_ASSIGN(const OperationPlan plan, plan_operation(*problem, request));
   return copy_text(to_string(plan, arch_info(problem->arch).default_sm_count), text, length);
 }
 

@@ -26,6 +26,12 @@ class ContextScope {
   bool pushed_ = false;
 };
 
+// The handles that stand for the default stream of whichever context is current: NULL,
+// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD (CUDA Driver API, "Stream synchronization behavior").
+bool of_current_context(StreamHandle stream) {
+  return reinterpret_cast<uintptr_t>(stream) <= 2;
+}
+
 // Never unloaded: a captured graph may hold the kernel longer than any handle of ours.
 class CudaKernel final : public LoadedKernel {
  public:
@@ -210,9 +216,8 @@ Status CudaDevice::launch(const LoadedKernel& kernel, const LaunchRequest& reque
                                  count};
   void* params[] = {const_cast<void*>(request.params)};
   const auto& cuda_kernel = static_cast<const CudaKernel&>(kernel);
-  // The default stream belongs to whichever context is current: make that this device's.
   std::optional<ContextScope> scope;
-  if (stream == nullptr || !request.maps.empty()) scope.emplace(api_, context_);
+  if (of_current_context(stream) || !request.maps.empty()) scope.emplace(api_, context_);
   for (const TensorMapRequest& map : request.maps) JITGEMM_TRY(encode(map.spec, *map.map));
   return api_.check(api_.launch_kernel_ex(&config, cuda_kernel.function(), params, nullptr),
                     "cuLaunchKernelEx");
@@ -271,6 +276,8 @@ Result<std::unique_ptr<DeviceTimer>> CudaDevice::make_timer() {
 
 Result<bool> CudaDevice::is_capturing(StreamHandle stream) const {
   if (stream == nullptr) return false;  // the legacy stream cannot be captured
+  std::optional<ContextScope> scope;
+  if (of_current_context(stream)) scope.emplace(api_, context_);
   int status = 0;
   JITGEMM_TRY(api_.check(api_.stream_is_capturing(static_cast<CuStream>(stream), &status),
                          "cuStreamIsCapturing"));

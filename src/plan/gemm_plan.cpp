@@ -39,7 +39,11 @@ LaunchGeometry launch_geometry(const GemmPlan& plan, int64_t m, int sm_count) {
   geometry.cluster = {static_cast<uint32_t>(plan.cluster), 1, 1};
   geometry.shared_bytes = static_cast<uint32_t>(plan.shared_bytes);
   if (plan.grid == GridKind::kTiles) {
-    geometry.grid = {static_cast<uint32_t>(tiles_n), static_cast<uint32_t>(tiles_m), 1};
+    // A grid's y extent has 16 bits (CUDA C++ Programming Guide, "Technical Specifications"); the
+    // CTAs go on to the tiles behind it.
+    constexpr int64_t kMost = 65535;
+    geometry.grid = {static_cast<uint32_t>(tiles_n),
+                     static_cast<uint32_t>(std::min(tiles_m, kMost)), 1};
     return geometry;
   }
   const int64_t units = tiles_m * tiles_n * plan.split_k;

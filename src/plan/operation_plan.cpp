@@ -104,7 +104,7 @@ Result<OperationPlan> plan_operation(const GemmProblem& problem, const PlanReque
   if (!first.plan) {
     JITGEMM_ASSIGN(first.plan, plan_gemm(first.product, request));
   }
-  OperationPlan plan{problem, std::move(first.launches)};
+  OperationPlan plan{normalized(problem), std::move(first.launches)};
   plan.launches.emplace_back(std::move(*first.plan));
   return plan;
 }
@@ -116,7 +116,7 @@ Result<std::vector<OperationPlan>> operation_candidates(const GemmProblem& probl
   JITGEMM_ASSIGN(std::vector<GemmPlan> products, plan_candidates(first.product, request));
   std::vector<OperationPlan> plans;
   for (GemmPlan& product : products) {
-    OperationPlan plan{problem, first.launches};
+    OperationPlan plan{normalized(problem), first.launches};
     plan.launches.emplace_back(std::move(product));
     plans.push_back(std::move(plan));
   }

@@ -22,7 +22,7 @@ using LaunchPlan = std::variant<QuantizePlan, AlignPlan, GemmPlan>;
 inline constexpr uint64_t kWorkspaceAlignment = 256;
 
 struct OperationPlan {
-  GemmProblem problem;               // as the caller has it
+  GemmProblem problem;               // as the caller has it, normalized
   std::vector<LaunchPlan> launches;  // in order; the last is the product
 
   // The product's problem is the caller's, but its A is always codes, and what launches before it

@@ -119,23 +119,6 @@ int64_t planned_m(const GemmProblem& problem) {
   return problem.m;
 }
 
-GemmProblem normalized(const GemmProblem& problem) {
-  GemmProblem p = problem;
-  if (p.scaled()) return p;
-  const GemmProblem defaults;
-  p.scale_dtype = defaults.scale_dtype;
-  p.group_n = defaults.group_n;
-  p.group_k = defaults.group_k;
-  p.a_scale_major = defaults.a_scale_major;
-  p.b_scale_major = defaults.b_scale_major;
-  p.scale_values = defaults.scale_values;
-  p.a_scale_ld = 0;
-  p.b_scale_ld = 0;
-  p.grouping.a_scale_stride = 0;
-  p.grouping.b_scale_stride = 0;
-  return p;
-}
-
 Feed feed_for(int64_t row_bytes, int32_t alignment) {
   if (row_bytes % 16 == 0 && alignment >= 16) return Feed::kTma;
   if (row_bytes % 4 == 0 && alignment >= 4) return Feed::kCpAsync;

@@ -34,8 +34,6 @@ Result<std::vector<GemmPlan>> plan_candidates(const GemmProblem& problem,
 // Where groups of a row-index layout begin, if the caller says nothing: the habit of its callers.
 inline constexpr int32_t kUsualRowAlignment = 128;
 
-// The problem with what does not matter at its default: what a plan depends on.
-GemmProblem normalized(const GemmProblem& problem);
 // The m that a plan for the problem is made for, as its policy says.
 int64_t planned_m(const GemmProblem& problem);
 

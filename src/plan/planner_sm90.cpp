@@ -130,14 +130,18 @@ int64_t scale_slots(const Choice& c, const GemmProblem& p, bool ahead) {
 }
 
 // How scales reach shared memory. Maps are of rows of whole quads, and one spans all groups, which
-// must be whole rows apart.
+// must be whole rows apart, and no more of them than a map's 32-bit coordinates count.
 Feed scale_feed(const Inputs& in) {
   const GemmProblem& p = in.input.problem;
+  const auto spans = [&](int64_t group_stride, int64_t ld) {
+    return group_stride % ld == 0 &&
+           group_stride / ld <= INT32_MAX / std::max<int64_t>(p.grouping.groups, 1);
+  };
   const bool legal = p.scaled() && p.scale_dtype == DType::kF32 &&
                      p.a_scale_major == ScaleMajor::kRow && p.b_scale_major == ScaleMajor::kRow &&
                      p.a_scale_ld_or_dense() % 4 == 0 && p.b_scale_ld_or_dense() % 4 == 0 &&
-                     p.grouping.a_scale_stride % p.a_scale_ld_or_dense() == 0 &&
-                     p.grouping.b_scale_stride % p.b_scale_ld_or_dense() == 0 &&
+                     spans(p.grouping.a_scale_stride, p.a_scale_ld_or_dense()) &&
+                     spans(p.grouping.b_scale_stride, p.b_scale_ld_or_dense()) &&
                      in.feed_a == Feed::kTma && in.feed_b == Feed::kTma;
   return legal ? Feed::kTma : Feed::kCpAsync;
 }

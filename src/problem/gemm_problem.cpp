@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace jitgemm {
@@ -105,7 +106,31 @@ Status check_quantized(const GemmProblem& p) {
 
 }  // namespace
 
-Status validate(const GemmProblem& p) {
+GemmProblem normalized(const GemmProblem& problem) {
+  GemmProblem p = problem;
+  if (p.scaled()) {
+    const auto whole = [](int64_t extent) { return (extent + 127) / 128 * 128; };
+    p.group_n = static_cast<int32_t>(std::min<int64_t>(p.group_n, whole(p.n)));
+    p.group_k = static_cast<int32_t>(std::min<int64_t>(p.group_k, whole(p.k)));
+    return p;
+  }
+  const GemmProblem defaults;
+  p.scale_dtype = defaults.scale_dtype;
+  p.group_n = defaults.group_n;
+  p.group_k = defaults.group_k;
+  p.a_scale_major = defaults.a_scale_major;
+  p.b_scale_major = defaults.b_scale_major;
+  p.scale_values = defaults.scale_values;
+  p.a_scale_ld = 0;
+  p.b_scale_ld = 0;
+  p.grouping.a_scale_stride = 0;
+  p.grouping.b_scale_stride = 0;
+  return p;
+}
+
+Status validate(const GemmProblem& given) {
+  // What operands without scales say of them is not looked at.
+  const GemmProblem p = given.scaled() ? given : normalized(given);
   if (find_arch(p.arch) == nullptr) {
     return unsupported(fmt::format("arch: {} has no kernels; supported are {}",
                                    static_cast<int32_t>(p.arch), supported_arch_list()));

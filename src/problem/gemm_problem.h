@@ -130,6 +130,10 @@ struct GemmProblem {
   bool operator==(const GemmProblem&) const = default;
 };
 
+// The problem with what does not matter at its default: what a plan depends on. Scale blocks that
+// end behind the operand become the smallest multiple of 128 that does.
+GemmProblem normalized(const GemmProblem& problem);
+
 // INVALID_ARGUMENT for a call that is wrong, UNSUPPORTED for one that is right but has no kernel;
 // the message names the parameter, what was expected and what was found.
 Status validate(const GemmProblem& problem);

@@ -96,10 +96,15 @@ Result<Device*> Context::device(const std::string& name, std::optional<Arch> arc
   const std::string key = name + (arch ? fmt::format("/{}", arch_info(*arch).target) : "");
   const std::scoped_lock lock(mutex_);
   if (const auto found = devices_.find(key); found != devices_.end()) return found->second.get();
-  JITGEMM_ASSIGN(std::unique_ptr<Device> opened, open_device(name, arch, device_options_));
-  Device* device = opened.get();
-  devices_.emplace(key, std::move(opened));
-  return device;
+  JITGEMM_ASSIGN(std::shared_ptr<Device> device, open_device(name, arch, device_options_));
+  // Under another name it may be here already, with its kernels.
+  for (const auto& [asked, other] : devices_) {
+    if (other->info().name == device->info().name && other->info().arch == device->info().arch) {
+      device = other;
+      break;
+    }
+  }
+  return devices_.emplace(key, std::move(device)).first->second.get();
 }
 
 Result<std::shared_ptr<const LoadedKernel>> Context::load(Device& device, const BuiltKernel& kernel,

@@ -63,7 +63,7 @@ class Context {
   std::shared_ptr<DiskCache> cache_;
   std::unique_ptr<KernelBuilder> builder_;
   std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<Device>> devices_;  // by name and arch
+  std::map<std::string, std::shared_ptr<Device>> devices_;  // by name and arch as asked for
   // By device and key. Never dropped: captured graphs may hold a kernel, and kernels are small.
   std::map<std::pair<const Device*, std::string>, std::shared_ptr<const LoadedKernel>> kernels_;
 };

@@ -96,9 +96,11 @@ Status check_power_of_two(Device& device, const std::string& name, uint64_t addr
     for (int64_t block = 0; block < k_blocks; ++block) {
       const float scale = scales[static_cast<size_t>(row * row_stride + block * column_stride)];
       int exponent = 0;
-      if (std::isfinite(scale) && scale > 0 && std::frexp(scale, &exponent) == 0.5F) continue;
-      return invalid_argument(fmt::format("{}[{}, {}]: expected a positive power of two, found {}",
-                                          name, row, block, scale));
+      if (std::isfinite(scale) && scale >= 0x1p-127F && std::frexp(scale, &exponent) == 0.5F)
+        continue;
+      return invalid_argument(
+          fmt::format("{}[{}, {}]: expected a power of two from 2^-127 to 2^127, found {}", name,
+                      row, block, scale));
     }
   }
   return ok_status();
@@ -200,24 +202,26 @@ Status GemmOperation::fill_groups(const GemmArguments& arguments, GemmParams& pa
   params.out_group_stride = p.out_group_stride();
   params.a_scale_group_stride = p.a_scale_group_stride();
   params.b_scale_group_stride = p.b_scale_group_stride();
-  // Planners use a tensor map only where groups are whole rows apart.
-  params.a_group_rows = static_cast<int32_t>(params.a_group_stride / params.lda);
-  params.b_group_rows = static_cast<int32_t>(params.b_group_stride / params.ldb);
-  params.out_group_rows = static_cast<int32_t>(params.out_group_stride / params.ldo);
-  if (plan.a_scale_map.used) {
-    params.a_scale_group_rows =
-        static_cast<int32_t>(params.a_scale_group_stride / params.a_scale_stride_m);
-    params.b_scale_group_rows =
-        static_cast<int32_t>(params.b_scale_group_stride / params.b_scale_stride_n);
-  }
-  // Tensor maps have 32-bit coordinates; a larger m than the planned one may exceed them.
-  const int64_t groups = p.grouping.groups;
-  const bool too_many = (plan.a_map.used && groups * params.a_group_rows > INT32_MAX) ||
-                        (plan.a_scale_map.used && groups * params.a_scale_group_rows > INT32_MAX) ||
-                        (plan.out_map.used && groups * params.out_group_rows > INT32_MAX);
+  // Planners use a tensor map only where groups are whole rows apart. Maps have 32-bit
+  // coordinates; a larger m than the planned one may exceed them.
+  bool too_many = false;
+  const auto rows_of = [&](bool mapped, int64_t group_stride, int64_t ld) {
+    if (!mapped) return int32_t{0};
+    const int64_t rows = group_stride / ld;
+    too_many |= rows > INT32_MAX / p.grouping.groups;
+    return static_cast<int32_t>(rows);
+  };
+  params.a_group_rows = rows_of(plan.a_map.used, params.a_group_stride, params.lda);
+  params.b_group_rows = rows_of(plan.b_map.used, params.b_group_stride, params.ldb);
+  params.out_group_rows = rows_of(plan.out_map.used, params.out_group_stride, params.ldo);
+  params.a_scale_group_rows =
+      rows_of(plan.a_scale_map.used, params.a_scale_group_stride, params.a_scale_stride_m);
+  params.b_scale_group_rows =
+      rows_of(plan.b_scale_map.used, params.b_scale_group_stride, params.b_scale_stride_n);
   if (too_many) {
-    return unsupported(fmt::format(
-        "m: {} rows of each of {} groups are more than a tensor map spans", arguments.m, groups));
+    return unsupported(
+        fmt::format("m: {} rows of each of {} groups are more than a tensor map spans", arguments.m,
+                    p.grouping.groups));
   }
   params.group_rows = arguments.group_rows;
   params.invalid_count = arguments.invalid_count;

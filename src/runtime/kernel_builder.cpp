@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <exception>
 #include <new>
 
 namespace jitgemm {
@@ -130,11 +131,15 @@ Result<BuiltKernel> KernelBuilder::build(const KernelSource& kernel_source, Buil
       return build_alone(kernel_source, kernel_key, mode);
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::kOutOfMemory, "host memory ran out while building a kernel");
+    } catch (const std::exception& error) {
+      return Status(StatusCode::kInternal, fmt::format("building a kernel: {}", error.what()));
     }
   }();
+  {
+    const std::scoped_lock lock(mutex_);
+    in_flight_.erase(kernel_key.bytes);
+  }
   promise.set_value(built);
-  const std::scoped_lock lock(mutex_);
-  in_flight_.erase(kernel_key.bytes);
   return built;
 }
 

@@ -218,6 +218,42 @@ TEST(DriverFailure, OfLaunchIsReported) {
   jitgemm_operation_release(operation);
 }
 
+TEST(DefaultStreams, UnderEachOfTheirHandlesAreThoseOfTheOperationsDevice) {
+  const FakeDevice fake;
+  jitgemm_gemm_problem problem = small_problem(kM);
+  problem.a_dtype = JITGEMM_BF16;  // the launch that quantises has no tensor map
+  jitgemm_operation* operation = nullptr;
+  JITGEMM_ASSERT_OK(jitgemm_gemm_prepare(fake.device, &problem, &operation));
+  jitgemm_gemm_arguments arguments = arguments_for(kM);
+  arguments.a_scales = nullptr;
+  arguments.workspace = address(0x60000000);
+  uint64_t alignment = 0;
+  JITGEMM_ASSERT_OK(jitgemm_operation_workspace(operation, &arguments.workspace_bytes, &alignment));
+  for (const uint64_t stream : {0, 1, 2}) {
+    JITGEMM_ASSERT_OK(jitgemm_gemm_launch(operation, &arguments, address(stream)));
+    jitgemm_gemm_problem other = small_problem(kM + 1);
+    jitgemm_operation* none = nullptr;
+    EXPECT_EQ(jitgemm_gemm_find(fake.device, &other, address(stream), &none),
+              JITGEMM_STATUS_NOT_READY)
+        << jitgemm_last_error();
+  }
+  jitgemm_operation_release(operation);
+}
+
+TEST(Device, UnderAnotherNameIsTheSame) {
+  const FakeDevice fake;
+  jitgemm_device* named = nullptr;
+  JITGEMM_ASSERT_OK(jitgemm_device_open(fake.context, "cuda:0", JITGEMM_ARCH_SM_90A, &named));
+  const jitgemm_gemm_problem problem = small_problem(kM);
+  jitgemm_operation* operation = nullptr;
+  jitgemm_operation* found = nullptr;
+  JITGEMM_ASSERT_OK(jitgemm_gemm_prepare(fake.device, &problem, &operation));
+  JITGEMM_ASSERT_OK(jitgemm_gemm_find(named, &problem, nullptr, &found));
+  jitgemm_operation_release(found);
+  jitgemm_operation_release(operation);
+  jitgemm_device_release(named);
+}
+
 TEST(NotReady, FindSaysWhetherTheStreamIsBeingCaptured) {
   const jitgemm_gemm_problem problem = small_problem(kM);
   const char* message =

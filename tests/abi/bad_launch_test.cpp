@@ -107,10 +107,10 @@ TEST_F(BadInput, ScaleThatBreaksThePromiseIsNamed) {
   JITGEMM_ASSERT_OK(jitgemm_gemm_check_scales(handles.any, &arguments));
   b_scales[1 * 4 + 2] = 3.0F;
   expect(jitgemm_gemm_check_scales(handles.any, &arguments), JITGEMM_STATUS_INVALID_ARGUMENT,
-         "b_scales[1, 2]: expected a positive power of two, found 3", "b_scales");
+         "b_scales[1, 2]: expected a power of two from 2^-127 to 2^127, found 3", "b_scales");
   a_scales[3 * 4096 + 5] = -1.0F;
   expect(jitgemm_gemm_check_scales(handles.any, &arguments), JITGEMM_STATUS_INVALID_ARGUMENT,
-         "a_scales[5, 3]: expected a positive power of two, found -1", "a_scales");
+         "a_scales[5, 3]: expected a power of two from 2^-127 to 2^127, found -1", "a_scales");
 }
 
 }  // namespace

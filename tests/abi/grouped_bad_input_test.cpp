@@ -322,10 +322,18 @@ TEST_F(GroupedBadInput, ScalesThatBreakThePromiseAreNamedWithTheirGroup) {
   JITGEMM_ASSERT_OK(jitgemm_grouped_gemm_check_scales(operation, &arguments));
   b_scales[3 * 8 + 1 * 4 + 2] = 3.0F;
   expect(jitgemm_grouped_gemm_check_scales(operation, &arguments), kInvalid,
-         "b_scales of group 3[1, 2]: expected a positive power of two, found 3", "b_scales");
+         "b_scales of group 3[1, 2]: expected a power of two from 2^-127 to 2^127, found 3",
+         "b_scales");
   a_scales[2 * 12 + 1 * 4 + 3] = -1.0F;
   expect(jitgemm_grouped_gemm_check_scales(operation, &arguments), kInvalid,
-         "a_scales of group 2[1, 3]: expected a positive power of two, found -1", "a_scales");
+         "a_scales of group 2[1, 3]: expected a power of two from 2^-127 to 2^127, found -1",
+         "a_scales");
+  a_scales[2 * 12 + 1 * 4 + 3] = 0x1p-127F;
+  b_scales[3 * 8 + 1 * 4 + 2] = 0x1p127F;
+  JITGEMM_ASSERT_OK(jitgemm_grouped_gemm_check_scales(operation, &arguments));
+  a_scales[2 * 12 + 1 * 4 + 3] = 0x1p-128F;  // no E8M0 byte stands for it
+  expect(jitgemm_grouped_gemm_check_scales(operation, &arguments), kInvalid,
+         "a_scales of group 2[1, 3]: expected a power of two from 2^-127 to 2^127, found", "small");
   jitgemm_operation_release(operation);
 }
 

@@ -129,6 +129,12 @@ constexpr int kStackDepth = 16;
 thread_local Context* context_stack[kStackDepth];
 thread_local int context_depth = 0;
 
+// The default streams, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD among them, are the current
+// context's.
+Context* current_context();
+bool needs_context(const void* stream) {
+  return reinterpret_cast<uintptr_t>(stream) <= 2 && current_context() == nullptr;
+}
 Context* current_context() {
   return context_depth == 0 ? nullptr : context_stack[context_depth - 1];
 }
@@ -434,8 +440,7 @@ FAKE_CUDA_API Result cuLaunchKernelEx(const void* config_given, void* function, 
   const auto* kernel = static_cast<const Kernel*>(function);
   if (kernel == nullptr || kernel->magic != kKernelMagic) return kInvalidHandle;
   if (params == nullptr || params[0] == nullptr || extra != nullptr) return kInvalidValue;
-  // The default stream is the current context's.
-  if (config.stream == nullptr && current_context() == nullptr) return kInvalidContext;
+  if (needs_context(config.stream)) return kInvalidContext;
 
   unsigned cluster[3] = {1, 1, 1};
   unsigned programmatic = 0;
@@ -576,11 +581,12 @@ FAKE_CUDA_API Result cuPointerGetAttribute(void* value, int attribute, unsigned 
 
 FAKE_CUDA_API Result cuStreamSynchronize(void* stream) {
   ENTER(cuStreamSynchronize);
-  return stream == nullptr && current_context() == nullptr ? kInvalidContext : kSuccess;
+  return needs_context(stream) ? kInvalidContext : kSuccess;
 }
 
-FAKE_CUDA_API Result cuStreamIsCapturing(void* /*stream*/, int* status) {
+FAKE_CUDA_API Result cuStreamIsCapturing(void* stream, int* status) {
   ENTER(cuStreamIsCapturing);
+  if (needs_context(stream)) return kInvalidContext;
   *status = capture_status;
   return kSuccess;
 }

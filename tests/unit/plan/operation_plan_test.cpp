@@ -125,6 +125,61 @@ TEST(AlignPlan, LoadsAreAsWideAsRowsAllowAndOneOperandMayDo) {
   EXPECT_EQ(plan_align(p)->unit, 1);
 }
 
+TEST(Normalized, BlocksThatEndBehindTheOperandAreTheSmallestThatDo) {
+  for (const Arch arch : {Arch::kSm90a, Arch::kSm100a}) {
+    for (const ScaleValues values : {ScaleValues::kAnyFloat, ScaleValues::kPowerOfTwo}) {
+      GemmProblem p;
+      p.arch = arch;
+      p.m = 64;
+      p.n = 200;
+      p.k = 300;
+      p.scale_values = values;
+      p.group_n = INT32_MAX;
+      p.group_k = INT32_MAX / 32 * 32;
+      const auto plan = plan_operation(p);
+      ASSERT_TRUE(plan) << plan.error().to_string();
+      EXPECT_EQ(plan->product().problem.group_n, 256);
+      EXPECT_EQ(plan->product().problem.group_k, 384);
+      EXPECT_EQ(plan->problem.k_blocks(), 1);
+      p.group_n = p.group_k = 96;
+      EXPECT_EQ(plan_operation(p)->product().problem.group_n, 96);
+      EXPECT_EQ(plan_operation(p)->product().problem.group_k, 96);
+    }
+  }
+}
+
+TEST(Normalized, WhatOperandsWithoutScalesSayOfThemIsNotJudged) {
+  GemmProblem p;
+  p.m = 64;
+  p.n = p.k = 256;
+  p.a_dtype = p.b_dtype = DType::kBF16;
+  p.grouping.layout = GroupLayout::kRowIndices;
+  p.grouping.groups = 2;
+  p.group_k = 100;
+  p.group_n = -1;
+  p.scale_dtype = DType::kBF16;
+  p.a_scale_major = ScaleMajor::kPacked;
+  p.a_scale_ld = 3;
+  p.grouping.b_scale_stride = -1;
+  const auto plan = plan_operation(p);
+  ASSERT_TRUE(plan) << plan.error().to_string();
+  EXPECT_EQ(plan->problem.a_scale_ld, 0);
+  p.a_dtype = p.b_dtype = DType::kF8E4M3;
+  EXPECT_FALSE(plan_operation(p));
+}
+
+TEST(ReferencePlan, MoreTilesThanAGridHasRowsAreGoneOnTo) {
+  GemmProblem p;
+  p.m = 300'000;
+  p.n = p.k = 1;
+  p.m_policy = MPolicy::kAny;
+  PlanRequest request;
+  request.overrides.family = KernelFamily::kReference;
+  const auto plan = plan_gemm(p, request);
+  ASSERT_TRUE(plan) << plan.error().to_string();
+  EXPECT_EQ(launch_geometry(*plan, p.m, 132).grid, (Dim3{1, 65535, 1}));
+}
+
 TEST(QuantizePlan, VectorsAreAsWideAsEverythingAllows) {
   const struct {
     const char* about;

@@ -115,6 +115,21 @@ TEST_P(PlannerGrouped, GroupsThatAreNoWholeRowsApartUseNoMap) {
   EXPECT_EQ(plan->store, Store::kDirect);
 }
 
+TEST_P(PlannerGrouped, ScalesOfMoreRowsThanAMapCountsUseNoMap) {
+  GemmProblem p = problem(GetParam(), GroupLayout::kRowIndices, 2, 256, 128);
+  const int64_t ld = p.b_scale_ld_or_dense();
+  for (const auto& [rows, mapped] : {
+           std::pair{int64_t{INT32_MAX} / 2,     GetParam() == Arch::kSm90a},
+           std::pair{int64_t{INT32_MAX} / 2 + 1, false                     },
+           std::pair{int64_t{1} << 32,           false                     }
+  }) {
+    p.grouping.b_scale_stride = rows * ld;
+    const auto plan = plan_gemm(p);
+    ASSERT_TRUE(plan) << plan.error().to_string();
+    EXPECT_EQ(plan->b_scale_map.used, mapped) << rows;
+  }
+}
+
 TEST_P(PlannerGrouped, TheReferenceKernelIsRefused) {
   PlanRequest request;
   request.overrides.family = KernelFamily::kReference;
