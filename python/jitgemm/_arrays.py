@@ -12,7 +12,7 @@ import dataclasses
 import sys
 from typing import Any
 
-from . import _abi, errors
+from . import _abi, _checks, errors
 
 # Dtypes that only Python knows of: integers that say which rows are whose, bytes, packed scales.
 I32 = 100
@@ -72,6 +72,7 @@ class View:
         device: ``"sim"`` for host memory, else ``"cuda:N"``.
         owner: the array, or what its library handed out for it.
         writable: may be an output.
+        device_assumed: the array does not say its device; a launch asks the driver.
     """
 
     address: int
@@ -81,6 +82,7 @@ class View:
     device: str
     owner: Any
     writable: bool = True
+    device_assumed: bool = False
 
 
 def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -103,22 +105,34 @@ def is_torch(array: Any) -> bool:
     return torch is not None and isinstance(array, torch.Tensor)
 
 
-def view(array: Any, dtype: Any = None) -> View:
+def view(array: Any, dtype: Any = None, *, device: Any = None, stream: int | None = None) -> View:
     """An array as jitgemm sees it, optionally read as another dtype of the same size.
 
     For libraries without FP8 dtypes: ``jitgemm.view(cupy_uint8_array, "float8_e4m3fn")`` may be
-    passed wherever an array is expected. The view keeps the array alive.
+    passed wherever an array is expected. The view keeps the array alive, but not what its library
+    knows of pending work: that is ordered before stream now, once. Whoever writes to the array
+    later orders that himself, or makes another view.
 
     Args:
         array: a torch tensor, a numpy array, or anything with ``__dlpack__`` or
             ``__cuda_array_interface__``.
         dtype: a name such as ``"float8_e4m3fn"``, a torch dtype or a numpy dtype.
+        device: ``"cuda:N"`` or N, for a ``__cuda_array_interface__`` whose array has no ``device``.
+            Without it that is taken to be on GPU 0, and a launch asks the driver whether it is.
+        stream: address of the CUstream that the view will be used on; default: the default stream.
 
     Raises:
-        InvalidArgument: the dtype has another size.
+        InvalidArgument: the dtype has another size, or the array is on another device.
         Unsupported: no such protocol, dtype or device.
     """
-    found = as_view("array", array)
+    where = device
+    if device is not None and not isinstance(device, str):
+        where = f"cuda:{_checks.integer('device', device, 0, 2**31 - 1)}"
+    found = as_view("array", array, _checks.address("stream", stream), where)
+    if where is not None and found.device_assumed:  # a view that was made without
+        found = dataclasses.replace(found, device=where, device_assumed=False)
+    if where is not None and where != found.device:
+        raise errors.InvalidArgument(f"device: expected {found.device}, where the array is, found {where}")
     if dtype is None:
         return found
     code = dtype_code("dtype", dtype)
@@ -129,8 +143,9 @@ def view(array: Any, dtype: Any = None) -> View:
     return dataclasses.replace(found, dtype=code)
 
 
-def as_view(name: str, array: Any, stream: int = 0) -> View:
-    """The array as a View; name is for messages, stream is where it will be used."""
+def as_view(name: str, array: Any, stream: int = 0, device: str | None = None) -> View:
+    """The array as a View; name is for messages, stream is where it will be used, device where an
+    array is that does not say."""
     if isinstance(array, View):
         return array
     if is_numpy(array):
@@ -140,7 +155,7 @@ def as_view(name: str, array: Any, stream: int = 0) -> View:
     if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
         return _dlpack_view(name, array, stream)
     if hasattr(array, "__cuda_array_interface__"):
-        return _cuda_view(name, array, stream)
+        return _cuda_view(name, array, stream, device)
     raise errors.Unsupported(
         f"{name}: expected a torch tensor, a numpy array, or an object with __dlpack__ or "
         f"__cuda_array_interface__, found {type(array).__name__}"
@@ -260,7 +275,7 @@ def _dlpack_view(name: str, array: Any, stream: int) -> View:
 _TYPE_STRINGS = {"<f4": _abi.F32, "<f2": _abi.F16, "<i4": I32, "|u1": U8}
 
 
-def _cuda_view(name: str, array: Any, stream: int) -> View:
+def _cuda_view(name: str, array: Any, stream: int, device: str | None) -> View:
     interface = array.__cuda_array_interface__
     for key in ("shape", "typestr", "data"):
         if key not in interface:
@@ -277,11 +292,16 @@ def _cuda_view(name: str, array: Any, stream: int) -> View:
     given = interface.get("strides")
     strides = dense_strides(shape) if given is None else _element_strides(name, tuple(given), ITEM_SIZES[code])
     address, read_only = interface["data"]
-    device = f"cuda:{getattr(getattr(array, 'device', None), 'id', 0)}"
+    number = getattr(getattr(array, "device", None), "id", None)
+    assumed = number is None and device is None
+    if number is not None:
+        device = f"cuda:{number}"
+    elif device is None:
+        device = "cuda:0"
     producer = interface.get("stream")
     # 1 is the legacy default stream, which other streams do not wait for either.
     if producer is not None and (0 if producer == 1 else producer) != stream:
         from . import _runtime
 
         _runtime.open_device(device).synchronize(0 if producer == 1 else producer)
-    return View(address or 0, shape, strides, code, device, array, not read_only)
+    return View(address or 0, shape, strides, code, device, array, not read_only, assumed)

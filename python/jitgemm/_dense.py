@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _arrays, _checks, _launch, _operands, _state
+from . import _arrays, _checks, _launch, _operands, _state, errors
 
 
 def block_scaled_mm(
@@ -22,6 +22,7 @@ def block_scaled_mm(
     m_policy: str = "exact",
     batch_invariant: bool = False,
     stream: int | None = None,
+    workspace: Any = None,
 ) -> Any:
     """The product of two FP8 matrices with a scale for each block.
 
@@ -36,6 +37,9 @@ def block_scaled_mm(
     its kernel in the cache (up to half a second); :func:`jitgemm.prepare` does that ahead of time.
 
     Works under torch.compile and in CUDA graph capture (prepared before); there is no gradient.
+    GPU arrays that are not torch's need workspace for that wherever the operation has one: without
+    it the call allocates memory and waits for the stream, which breaks a capture.
+
     Any number of threads may call it at once; the GIL is released while the library works. The
     arrays are used until the stream has passed the launch; torch's allocator knows that.
 
@@ -61,6 +65,11 @@ def block_scaled_mm(
         batch_invariant: a row's bits depend neither on m nor on other rows.
         stream: address of a CUstream to use instead of torch's current one (of the default stream
             for other GPU arrays).
+        workspace: memory on the device of a, for GPU arrays that are not torch's: any contiguous
+            array of as many bytes, so aligned, as ``prepare(...).workspace(m)`` says (0 for most
+            problems; an a that is quantised has one, and on Hopper rows that TMA cannot address).
+            In use until the stream has passed the launch. Without it the call allocates one, and
+            waits for the stream to free it.
 
     Returns:
         out, or a new array of the kind and on the device of a.
@@ -76,6 +85,10 @@ def block_scaled_mm(
     if backend is None and _arrays.is_torch(a):
         backend = _state.load_torch_backend()
     if backend is not None and isinstance(a, backend.Tensor):
+        if workspace is not None:
+            raise errors.InvalidArgument("workspace: expected None for torch tensors, whose allocator provides it")
         return backend.product(a, b, a_scales, b_scales, None, out, out_dtype, None, stream, options)
     arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales}
-    return _launch.run(_operands.DenseOptions(*options), arrays, out, out_dtype, _checks.address("stream", stream))
+    return _launch.run(
+        _operands.DenseOptions(*options), arrays, out, out_dtype, _checks.address("stream", stream), workspace
+    )

@@ -30,6 +30,7 @@ def grouped_block_scaled_mm(
     m_policy: str = "exact",
     batch_invariant: bool = False,
     stream: int | None = None,
+    workspace: Any = None,
 ) -> Any:
     """Several FP8 products in one launch: each group has a b of its own, and rows of a and out.
 
@@ -73,6 +74,7 @@ def grouped_block_scaled_mm(
         m_policy: ``"exact"``, ``"class"`` or ``"any"``; kernels never depend on m, only tiles do.
         batch_invariant: a row's bits depend neither on m nor on other rows.
         stream: address of a CUstream to use instead of torch's current one.
+        workspace: as for :func:`jitgemm.block_scaled_mm`.
 
     Returns:
         out, or a new array of the kind and on the device of a.
@@ -97,6 +99,8 @@ def grouped_block_scaled_mm(
     if backend is None and _arrays.is_torch(a):
         backend = _state.load_torch_backend()
     if backend is not None and isinstance(a, backend.Tensor):
+        if workspace is not None:
+            raise errors.InvalidArgument("workspace: expected None for torch tensors, whose allocator provides it")
         return backend.product(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, stream, options)
     arrays = {
         "a": a,
@@ -106,7 +110,9 @@ def grouped_block_scaled_mm(
         "group_rows": group_rows,
         "invalid_count": invalid_count,
     }
-    return _launch.run(_operands.GroupedOptions(*options), arrays, out, out_dtype, _checks.address("stream", stream))
+    return _launch.run(
+        _operands.GroupedOptions(*options), arrays, out, out_dtype, _checks.address("stream", stream), workspace
+    )
 
 
 # --- Under the names and signatures that engines call -------------------------------------------------

@@ -44,9 +44,10 @@ def check_devices(views: dict[str, View]) -> str:
     for name, found in views.items():
         if found.device != device:
             where = {"sim": "host memory"}
+            assumed = " (assumed; jitgemm.view takes a device)" if found.device_assumed else ""
             raise errors.InvalidArgument(
                 f"{name}: expected memory of {where.get(device, device)} like a, "
-                f"found {where.get(found.device, found.device)}"
+                f"found {where.get(found.device, found.device)}{assumed}"
             )
     return device
 

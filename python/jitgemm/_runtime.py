@@ -168,7 +168,7 @@ class Operation:
 
     def workspace(self, m: int) -> tuple[int, int]:
         """Bytes of workspace that a launch with m rows needs, and their alignment. Calls allocate it
-        themselves."""
+        themselves, unless they are given one."""
         size, alignment = ctypes.c_uint64(), ctypes.c_uint64()
         _abi.check(
             _abi.lib.jitgemm_operation_workspace_for(self.handle, m, ctypes.byref(size), ctypes.byref(alignment))

@@ -35,12 +35,8 @@ def manifest(path: pathlib.Path, **changes: Any) -> pathlib.Path:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "cache" / "manifests").glob("*.json")), ids=lambda path: path.stem)
-def test_every_manifest_of_the_repository_is_read_and_can_be_planned(path: pathlib.Path) -> None:
-    work = read_manifest(path)
-    assert work
-    for _, problem, archs in work[:: max(1, len(work) // 8)]:
-        for arch in archs:
-            assert jitgemm.plan(problem, arch)
+def test_every_manifest_of_the_repository_is_read_which_plans_each_entry(path: pathlib.Path) -> None:
+    assert read_manifest(path)
 
 
 def test_a_range_of_m_is_one_problem_a_class(file: pathlib.Path) -> None:
