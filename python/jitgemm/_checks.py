@@ -14,16 +14,21 @@ from typing import Any
 from . import errors
 
 
+def wrong(name: str, words: str, value: Any) -> errors.InvalidArgument:
+    """The exception for a value that is not what words say."""
+    # Python refuses to print integers of thousands of digits.
+    long = isinstance(value, int) and value.bit_length() > 256
+    shown = f"an integer of {value.bit_length()} bits" if long else repr(value)
+    return errors.InvalidArgument(f"{name}: expected {words}, found {shown}")
+
+
 def _integer(name: str, value: Any, least: int, greatest: int, words: str) -> int:
     try:
-        number = operator.index(value)
+        number = int(operator.index(value))
     except TypeError:
         number = greatest + 1
     if not least <= number <= greatest:
-        # Python refuses to print integers of thousands of digits.
-        long = isinstance(value, int) and value.bit_length() > 256
-        shown = f"one of {value.bit_length()} bits" if long else repr(value)
-        raise errors.InvalidArgument(f"{name}: expected {words}, found {shown}")
+        raise wrong(name, words, value)
     return number
 
 
@@ -55,7 +60,17 @@ def choice(name: str, table: dict[str, int], value: Any) -> int:
     try:
         return table[value]
     except (KeyError, TypeError):
-        raise errors.InvalidArgument(f"{name}: expected one of {', '.join(table)}, found {value!r}") from None
+        raise wrong(name, f"one of {', '.join(table)}", value) from None
+
+
+def number(name: str, value: Any) -> float:
+    """A float."""
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise wrong(name, "a number", value)
 
 
 def present(views: dict[str, Any], names: Iterable[str]) -> None:

@@ -129,10 +129,20 @@ def granularity(scale_granularity_mnk: tuple[int, int, int]) -> tuple[int, int, 
     return _operands.check_group("scale_granularity_mnk[0]", rows), columns, depth
 
 
+def rows_of(a: Any) -> Any:
+    """m of a, which may be anything."""
+    shape: Any = getattr(a, "shape", ())
+    if len(shape) < 2:
+        raise errors.InvalidArgument(f"a: expected a matrix or a stack of them, found {type(a).__name__} {list(shape)}")
+    return shape[-2]
+
+
 def scale_for_each_row(scales: Any, rows: int, m: int) -> Any:
     """Scales [.., ceil(m / rows), blocks] as [.., m, blocks]; a copy where rows share a scale."""
     if rows == 1 or scales is None:
         return scales
+    if len(getattr(scales, "shape", ())) < 2:
+        raise errors.InvalidArgument(f"a_scales: expected a matrix or a stack of them, found {type(scales).__name__}")
     if scales.shape[-2] != ceil_div(m, rows):
         raise errors.InvalidArgument(
             f"a_scales: expected {ceil_div(m, rows)} rows, one for {rows} rows of a, found {scales.shape[-2]}"
@@ -186,10 +196,11 @@ def group_deepgemm_fp8_nt_groupwise(
         NotImplementedError: (Unsupported) there is no kernel for it.
     """
     rows, group_n, group_k = granularity(scale_granularity_mnk)
+    a_scale = a_scale if rows == 1 else scale_for_each_row(a_scale, rows, rows_of(a))
     return grouped_block_scaled_mm(
         a,
         b,
-        scale_for_each_row(a_scale, rows, a.shape[-2]),
+        a_scale,
         b_scale,
         m_indices,
         out,
@@ -236,10 +247,11 @@ def batch_deepgemm_fp8_nt_groupwise(
     if not isinstance(expected_m, int) or expected_m < 1:
         raise errors.InvalidArgument(f"expected_m: expected an integer from 1, found {expected_m!r}")
     rows, group_n, group_k = granularity(scale_granularity_mnk)
+    a_scale = a_scale if rows == 1 else scale_for_each_row(a_scale, rows, rows_of(a))
     return grouped_block_scaled_mm(
         a,
         b,
-        scale_for_each_row(a_scale, rows, a.shape[-2]),
+        a_scale,
         b_scale,
         masked_m,
         out,

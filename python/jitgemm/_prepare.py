@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import _abi, _runtime, errors
+from . import _abi, _checks, _runtime, errors
 from ._manifest import read_manifest
-from ._problem import Problem
+from ._problem import Problem, checked
 
 
 def plan(problem: Problem, arch: str = "sm_90a") -> str:
@@ -31,7 +31,8 @@ def plan(problem: Problem, arch: str = "sm_90a") -> str:
     Raises:
         InvalidArgument, Unsupported: as a call with that problem would.
     """
-    return _abi.read_text(problem.kind.plan, ctypes.byref(problem.to_c()), _runtime.arch_number(arch))
+    given = ctypes.byref(checked(problem).to_c())
+    return _abi.read_text(problem.kind.plan, given, _runtime.arch_number(arch))
 
 
 def compile(problem: Problem, arch: str = "sm_90a") -> None:
@@ -42,7 +43,8 @@ def compile(problem: Problem, arch: str = "sm_90a") -> None:
         NoCompiler, CompileFailed, and what plan raises.
     """
     context = _runtime.default_context()
-    _abi.check(problem.kind.compile(context.handle, ctypes.byref(problem.to_c()), _runtime.arch_number(arch)))
+    given = ctypes.byref(checked(problem).to_c())
+    _abi.check(problem.kind.compile(context.handle, given, _runtime.arch_number(arch)))
 
 
 def prepare(problem: Problem, device: Any = None) -> _runtime.Operation:
@@ -61,8 +63,8 @@ def prepare(problem: Problem, device: Any = None) -> _runtime.Operation:
     Raises:
         NoDriver, DeviceError, NoCompiler, CompileFailed, and what plan raises.
     """
-    opened = _runtime.open_device(_device_name(device))
-    return opened.prepare(problem.kind, problem.to_c())
+    given = checked(problem).to_c()
+    return _runtime.open_device(_device_name(device)).prepare(problem.kind, given)
 
 
 def _device_name(device: Any) -> str:
@@ -135,13 +137,21 @@ def prewarm(
         CorruptData, IoError: the manifest cannot be read.
         Unsupported: the manifest has an entry without a kernel.
         NoCompiler: there is no NVRTC, so nothing could be compiled.
+        InvalidArgument: an argument is none of these.
     """
     started = time.monotonic()
     asked: list[tuple[str, Problem, tuple[str, ...]]] = []
     if isinstance(manifest, (str, os.PathLike)):
         asked += read_manifest(manifest)
+    elif isinstance(manifest, Iterable):
+        asked += [("problem", checked(problem), ("sm_90a",)) for problem in manifest]
     else:
-        asked += [("problem", problem, ("sm_90a",)) for problem in manifest]
+        raise _checks.wrong("manifest", "a file or problems", manifest)
+    if archs is not None and (isinstance(archs, str) or not isinstance(archs, Iterable)):
+        raise _checks.wrong("archs", "a list of targets", archs)
+    if not isinstance(progress, bool) and not callable(progress):
+        raise _checks.wrong("progress", "True, False or a function", progress)
+    count = min(os.cpu_count() or 1, 8) if workers is None else _checks.integer("workers", workers, 1, 1024)
     opened = None if device is None else _runtime.open_device(_device_name(device))
     chosen = None if archs is None else tuple(archs)
     for arch in chosen or ():
@@ -176,8 +186,7 @@ def prewarm(
             if show is not None:
                 show(done, len(work), name)
 
-    count = workers if workers is not None else min(os.cpu_count() or 1, 8)
-    with concurrent.futures.ThreadPoolExecutor(max(count, 1), "jitgemm-prewarm") as pool:
+    with concurrent.futures.ThreadPoolExecutor(count, "jitgemm-prewarm") as pool:
         for _ in pool.map(one, work):
             pass
     return PrewarmReport(len(work), tuple(failures), time.monotonic() - started)

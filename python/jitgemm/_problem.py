@@ -190,3 +190,10 @@ class GroupedGemmProblem(_Product):
 
 
 Problem = GemmProblem | GroupedGemmProblem
+
+
+def checked(problem: Any) -> Problem:
+    """The problem, which is one."""
+    if not isinstance(problem, GemmProblem | GroupedGemmProblem):
+        raise _checks.wrong("problem", "a GemmProblem or a GroupedGemmProblem", problem)
+    return problem

@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _abi, _checks, _library, _state, errors
+from . import _abi, _checks, _library, _state
 
 ARCHS = {
     "sm_90a": _abi.ARCH_SM_90A,
@@ -30,10 +30,7 @@ ARCHS = {
 
 def arch_number(arch: str) -> int:
     """``"sm_90a"`` to 900."""
-    try:
-        return ARCHS[arch]
-    except (KeyError, TypeError):
-        raise errors.InvalidArgument(f"arch: expected one of {', '.join(ARCHS)}, found {arch!r}") from None
+    return _checks.choice("arch", ARCHS, arch)
 
 
 def arch_name(number: int) -> str:

@@ -69,6 +69,8 @@ def sim_run(
         raise errors.InvalidArgument(f"launch: expected a mapping or JSON text, found {type(launch).__name__}")
     if not isinstance(buffers, (Mapping, type(None))):
         raise errors.InvalidArgument(f"buffers: expected a mapping, found {type(buffers).__name__}")
+    if not isinstance(folder, (str, bytes, os.PathLike, type(None))):
+        raise errors.InvalidArgument(f"folder: expected a path, found {type(folder).__name__}")
     arrays = dict(buffers or {})
     for name in arrays:
         if not isinstance(name, str):

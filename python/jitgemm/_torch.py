@@ -163,9 +163,16 @@ def product(
     if not _is_compiling() and _plain(a, b, a_scales, b_scales, group_rows, out, invalid_count):
         return _eager(a, b, a_scales, b_scales, group_rows, out, out_dtype, invalid_count, options)
     grouped = group_rows is not None
-    given = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales, "group_rows": group_rows}
-    given.update(out=out, invalid_count=invalid_count)
-    optional = {"a_scales", "group_rows", "out", "invalid_count"} | ({"b_scales"} if grouped else set())
+    given = {
+        "a": a,
+        "b": b,
+        "a_scales": a_scales,
+        "b_scales": b_scales,
+        "group_rows": group_rows,
+        "out": out,
+        "invalid_count": invalid_count,
+    }
+    optional = ("a_scales", "group_rows", "out", "invalid_count", *(("b_scales",) if grouped else ()))
     _check_tensors(**{name: x for name, x in given.items() if x is not None or name not in optional})
     _refuse_gradient_of_out(out, a, b, a_scales, b_scales)
     dtype = torch_dtype(out_dtype, out)

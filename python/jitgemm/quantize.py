@@ -14,12 +14,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import _abi, _arrays, errors
+from . import _abi, _arrays, _checks, errors
 from ._operands import check_group
 from ._problem import ceil_div
 
 _LARGEST = {_abi.F8_E4M3: 448.0, _abi.F8_E5M2: 57344.0}
-SCALE_RULES = ("amax", "pow2")
+SCALE_RULES = {"amax": 0, "pow2": 1}
 
 
 def per_token_cast_to_fp8(
@@ -79,23 +79,21 @@ def per_block_cast_to_fp8(
 def _quantise(
     x: Any, group_rows: int, group_columns: int, scale_rule: str, dtype: Any, min_scale: float
 ) -> tuple[Any, Any]:
-    if scale_rule not in SCALE_RULES:
-        raise errors.InvalidArgument(f"scale_rule: expected one of {', '.join(SCALE_RULES)}, found {scale_rule!r}")
-    check_group("group_n", group_rows)
-    check_group("group_k", group_columns)
+    pow2 = _checks.choice("scale_rule", SCALE_RULES, scale_rule) == SCALE_RULES["pow2"]
+    group_rows = check_group("group_n", group_rows)
+    group_columns = check_group("group_k", group_columns)
+    least = _checks.number("min_scale", min_scale)
     code = _arrays.dtype_code("dtype", dtype)
     if code not in _LARGEST:
         raise errors.InvalidArgument(f"dtype: expected float8_e4m3fn or float8_e5m2, found {_arrays.NAMES[code]}")
+    if not (_arrays.is_torch(x) or _arrays.is_numpy(x)):
+        raise errors.Unsupported(f"x: expected a torch tensor or a numpy array, found {type(x).__name__}")
     if x.ndim < 2:
         raise errors.InvalidArgument(f"x: expected a matrix or a stack of them, found shape {list(x.shape)}")
     if _arrays.dtype_code("x", x.dtype) not in (_abi.F32, _abi.F16, _abi.BF16):
         raise errors.InvalidArgument(f"x: expected dtype float32, float16 or bfloat16, found {x.dtype}")
-    pow2 = scale_rule == "pow2"
-    if _arrays.is_torch(x):
-        return _torch_quantise(x, group_rows, group_columns, pow2, code, min_scale)
-    if _arrays.is_numpy(x):
-        return _numpy_quantise(x, group_rows, group_columns, pow2, code, min_scale)
-    raise errors.Unsupported(f"x: expected a torch tensor or a numpy array, found {type(x).__name__}")
+    run = _torch_quantise if _arrays.is_torch(x) else _numpy_quantise
+    return run(x, group_rows, group_columns, pow2, code, least)
 
 
 def _torch_quantise(

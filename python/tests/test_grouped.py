@@ -209,6 +209,8 @@ def test_the_example_of_the_documentation_runs_at_reduced_size(arch: str) -> Non
             ValueError,
             "a_scales: expected 1 rows, one for 128 rows of a",
         ),
+        ({"a": None}, {"scale_granularity_mnk": (128, 128, 128)}, ValueError, "a: expected a matrix or a stack"),
+        ({"a": None}, {}, ValueError, "a: expected an array, found None"),
         ({}, {"scale_granularity_mnk": (1, 128)}, ValueError, "scale_granularity_mnk: expected three integers"),
         (
             {},

@@ -39,7 +39,7 @@ def test_dtypes_of_a_problem_may_be_types(arch: str) -> None:
         (
             jitgemm.GemmProblem(m=1, n=10**5000, k=1),
             ValueError,
-            "n: expected an integer of 64 bits, found one of 16610",
+            "n: expected an integer of 64 bits, found an integer of 16610",
         ),
         (jitgemm.GemmProblem(m=None, n=1, k=1), ValueError, "m: expected an integer of 64 bits, found None"),
         (jitgemm.GemmProblem(m=1, n=1, k=1, lda=2**64), ValueError, "lda: expected an integer of 64 bits"),
@@ -117,3 +117,19 @@ def test_prewarm_compiles_loads_and_reports_progress(tmp_path: pathlib.Path) -> 
     assert report.problems == 2
     assert len(report.failures) == 1
     assert "group_k" in report.failures[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: jitgemm.plan(None), "problem: expected a GemmProblem or a GroupedGemmProblem, found None"),  # type: ignore[arg-type]
+        (lambda: jitgemm.prewarm([5]), "problem: expected"),  # type: ignore[list-item]
+        (lambda: jitgemm.prewarm(5), "manifest: expected a file or problems, found 5"),  # type: ignore[arg-type]
+        (lambda: jitgemm.prewarm([], "sm_90a"), "archs: expected a list of targets, found 'sm_90a'"),
+        (lambda: jitgemm.prewarm([], progress=5), "progress: expected True, False or a function"),  # type: ignore[arg-type]
+        (lambda: jitgemm.prewarm([], workers=0), "workers: expected an integer from 1 to 1024, found 0"),
+    ],
+)
+def test_a_wrong_argument_is_named(call: Any, words: str) -> None:
+    with pytest.raises(jitgemm.InvalidArgument, match=words):
+        call()

@@ -84,6 +84,7 @@ def test_nan_and_infinity_spoil_their_block_alone() -> None:
         (np.ones((3, 3), np.float32), {"scale_rule": "max"}, "scale_rule: expected one of amax, pow2"),
         (np.ones((3, 3), np.float32), {"dtype": "float16"}, "dtype: expected float8_e4m3fn or float8_e5m2"),
         (np.ones((3, 3), np.float32), {"group_k": 0}, "group_k: expected an integer from 1"),
+        (np.ones((3, 3), np.float32), {"min_scale": "1"}, "min_scale: expected a number, found '1'"),
     ],
 )
 def test_a_wrong_argument_is_named(x: np.ndarray, options: Any, words: str) -> None:
