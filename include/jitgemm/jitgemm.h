@@ -125,9 +125,10 @@ typedef struct jitgemm_context_options {
 #define JITGEMM_CONTEXT_OPTIONS_INIT \
   { sizeof(jitgemm_context_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* options may be NULL. Opens neither driver nor compiler. Errors: INVALID_ARGUMENT, CORRUPT_DATA (a
- * tuning database that was named). A cache folder
- * that cannot be used is no error: kernels are then kept in memory, and a warning is logged. */
+/* options may be NULL. Opens neither driver nor compiler. Errors: INVALID_ARGUMENT, CORRUPT_DATA
+ * and IO_ERROR (a tuning database that was named and is damaged, or cannot be read; one that does
+ * not exist holds nothing). A cache folder that cannot be used is no error: kernels are then kept
+ * in memory, and a warning is logged. */
 JITGEMM_API jitgemm_status jitgemm_context_create(const jitgemm_context_options* options,
                                                   jitgemm_context** context);
 JITGEMM_API void jitgemm_context_release(jitgemm_context* context);
@@ -327,8 +328,8 @@ typedef struct jitgemm_gemm_arguments {
  * reads. */
 #define JITGEMM_LAUNCH_PROGRAMMATIC_DEPENDENCE 1u
 /* Asks the driver first whether each address is memory of this device, and refuses the launch with
- * INVALID_ARGUMENT if one is not, say of the host: a debugging aid. The simulator checks every
- * access anyway. */
+ * INVALID_ARGUMENT if one is not, say pageable host memory: a debugging aid. Pinned host memory,
+ * which the device can reach, passes. The simulator checks every access anyway. */
 #define JITGEMM_LAUNCH_CHECK_ADDRESSES 2u
 
 /* Puts the operation on the stream. On a GPU it returns at once, and works in graph capture; on the

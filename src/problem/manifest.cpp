@@ -22,6 +22,7 @@ constexpr int kSchema = 1;
 constexpr std::string_view kOperation = "block_scaled_mm";
 constexpr std::string_view kGroupedOperation = "group_gemm_fp8_nt_groupwise";
 constexpr size_t kMaxEntries = 100'000;
+constexpr int64_t kMaxExactMs = 65'536;  // each may be a kernel
 
 constexpr std::array<std::string_view, 21> kEntryFields = {
     "op",
@@ -257,6 +258,12 @@ Status read_entry(const Json& object, const Json& defaults, ManifestEntry& entry
           {"any",   MPolicy::kAny  }
   },
       p.m_policy));
+  if (const int64_t ms = entry.m_last - entry.m_first + 1;
+      p.m_policy == MPolicy::kExact && ms > kMaxExactMs) {
+    return bad_field(
+        "m", fmt::format("a range of at most {} values, since \"m_policy\" is exact", kMaxExactMs),
+        *fields.find("m"));
+  }
   JITGEMM_TRY(read_archs(fields, entry));
   for (const Arch arch : entry.archs) {
     p.arch = arch;

@@ -48,19 +48,25 @@ Result<SimDeviceOptions> sim_options(const Settings& settings) {
 
 }  // namespace
 
+Status Context::check(const Settings& settings) {
+  JITGEMM_TRY(parse_log_level(settings.value("log_level")).error());
+  JITGEMM_TRY(sim_options(settings).error());
+  const std::string& mode = settings.value("cache_mode");
+  if (mode == "rw" || mode == "ro" || mode == "memory") return ok_status();
+  return invalid_argument(fmt::format("cache_mode: expected rw, ro or memory, found '{}'", mode));
+}
+
 Result<std::shared_ptr<Context>> Context::create(const ContextOptions& options) {
   std::shared_ptr<Context> context(new Context());
   context->settings_ = resolve_settings(options);
   const Settings& settings = context->settings_;
+  JITGEMM_TRY(check(settings));
   JITGEMM_ASSIGN(const LogLevel level, parse_log_level(settings.value("log_level")));
   context->log_ = options.log_sink ? Logger(level, options.log_sink) : make_stderr_logger(level);
   JITGEMM_ASSIGN(context->device_options_.sim, sim_options(settings));
   context->device_options_.driver = settings.value("driver");
 
   const std::string& mode = settings.value("cache_mode");
-  if (mode != "rw" && mode != "ro" && mode != "memory") {
-    return invalid_argument(fmt::format("cache_mode: expected rw, ro or memory, found '{}'", mode));
-  }
   DiskCacheOptions cache_options;
   if (mode != "memory") cache_options.root = settings.value("cache_folder");
   cache_options.read_only = mode == "ro";

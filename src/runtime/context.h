@@ -30,6 +30,8 @@ struct PreparedGemm {
 class Context {
  public:
   static Result<std::shared_ptr<Context>> create(const ContextOptions& options);
+  // What create() refuses of the settings alone: INVALID_ARGUMENT names the setting.
+  static Status check(const Settings& settings);
 
   const Settings& settings() const { return settings_; }
   DiskCache& cache() { return *cache_; }

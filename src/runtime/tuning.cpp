@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tuning.h"
 
+#include "cache/file_ops.h"
 #include "support/filesystem.h"
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cstring>
 #include <filesystem>
+#include <thread>
 #include <unistd.h>
 
 namespace jitgemm {
@@ -21,6 +25,38 @@ Result<TuningDatabase> read_tuning_file(const std::string& path) {
   if (!database) return database.error().with_context(path);
   return database;
 }
+
+// Holds the file beside `path` locked, so that of two writers the second reads what the first
+// wrote. The kernel lets go when the holder dies.
+class FileLock {
+ public:
+  FileLock() = default;
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  ~FileLock() {
+    // By name: a child forked meanwhile shares the description.
+    if (fd_.valid()) ops_.unlock(fd_.get(), 0);
+  }
+  Status acquire(const std::string& path) {
+    constexpr auto kPause = std::chrono::milliseconds(5);
+    const std::string name = path + ".lock";
+    const int fd = ops_.open_at(AT_FDCWD, name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) return io_error(fmt::format("{}: {}", name, std::strerror(-fd)));
+    fd_ = UniqueFd(&ops_, fd);
+    for (;;) {
+      const int result = ops_.try_lock(fd_.get(), 0);
+      if (result >= 0) return ok_status();
+      if (result != -EAGAIN && result != -EACCES) {
+        return io_error(fmt::format("{}: cannot lock: {}", name, std::strerror(-result)));
+      }
+      std::this_thread::sleep_for(kPause);  // a writer takes milliseconds
+    }
+  }
+
+ private:
+  const FileOps ops_ = real_file_ops();
+  UniqueFd fd_;
+};
 
 Status add_own_rows(const Settings& settings, const Logger& log, TuningDatabase& database) {
   const std::string path = tuning_path(settings);
@@ -72,10 +108,12 @@ Result<TuningDatabase> open_tuning(const Settings& settings, const Logger& log) 
 }
 
 Status add_to_tuning_file(const std::string& path, const TuningDatabase& rows) {
-  JITGEMM_ASSIGN(TuningDatabase database, read_tuning_file(path));
-  database.merge(rows);
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (!folder.empty()) JITGEMM_TRY(make_folders(folder));
+  FileLock lock;
+  JITGEMM_TRY(lock.acquire(path));
+  JITGEMM_ASSIGN(TuningDatabase database, read_tuning_file(path));
+  database.merge(rows);
   // Readers see the file before or after, and never a part of it.
   const std::string temporary = fmt::format("{}.{}", path, getpid());
   JITGEMM_TRY(write_file(temporary, database.to_json()));

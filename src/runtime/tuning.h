@@ -26,7 +26,8 @@ Result<TuningDatabase> load_tuning(const Settings& settings, const Logger& log);
 // The same for looking problems up: what the library ships is read as far as it is asked for.
 Result<TuningDatabase> open_tuning(const Settings& settings, const Logger& log);
 
-// Puts the rows into the file, which may hold others, in one step.
+// Puts the rows into the file, which may hold others, in one step. Writers wait for one another, by
+// a lock on <path>.lock, which stays.
 Status add_to_tuning_file(const std::string& path, const TuningDatabase& rows);
 
 }  // namespace jitgemm

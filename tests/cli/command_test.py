@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 JITGEMM = None
 OPERATION = "block_scaled_mm"
@@ -29,6 +30,138 @@ def run_json(*arguments):
     return json.loads(done.stdout)
 
 
+class CommandLine(unittest.TestCase):
+    GROUPED = "group_gemm_fp8_nt_groupwise"
+
+    def refused(self, *arguments, words, code=2, **keywords):
+        """One line on standard error that has every word, and nothing done."""
+        done = run(*arguments, **keywords)
+        self.assertEqual(done.returncode, code, (arguments, done.stdout, done.stderr))
+        self.assertEqual(done.stdout, "", arguments)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertTrue(done.stderr.startswith("jitgemm: "), done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr, arguments)
+
+    def test_errors_have_one_form(self):
+        for arguments, words in (
+            ((), ("INVALID_ARGUMENT: verb: expected one of run, plan,", "found none")),
+            (("frobnicate", "--top", "3"), ("verb: expected one of run,", "found 'frobnicate'")),
+            (("cache", "burn"), ("verb: expected one of list, stat, clear; found 'burn'",)),
+            (("plan",), ("operation is required",)),
+            (("plan", OPERATION, "--frob"), ("--frob",)),
+            (("plan", OPERATION, "-n", "many"), ("--n: expected a number", "'many'")),
+            (("plan", OPERATION, "-m", "0", "--group-k", "0"), ("group_k",)),
+        ):
+            self.refused(*arguments, words=("INVALID_ARGUMENT", *words))
+            document = json.loads(run("--json", *arguments).stdout)
+            self.assertEqual(document["status"], "INVALID_ARGUMENT")
+            self.assertIn(words[0].removeprefix("INVALID_ARGUMENT: "), document["message"])
+
+    def test_what_would_be_ignored_is_refused(self):
+        plan = ("plan", OPERATION)
+        with tempfile.TemporaryDirectory() as folder:
+            for arguments, words in (
+                ((*plan, "--layout", "masked"), ("--layout", self.GROUPED, OPERATION)),
+                ((*plan, "--groups", "3"), ("--groups", self.GROUPED, OPERATION)),
+                (("plan", self.GROUPED, "--layout", "rows"), ("--layout: expected row_indices", "'rows'")),
+                (("plan", self.GROUPED, "--layout", "columns"), ("layout: groups along k",)),
+                ((*plan, "--zero-ungrouped"), ("--zero-ungrouped", self.GROUPED)),
+                (("run", OPERATION, "--device", "sim", "--routing", "zzz"), ("--routing", self.GROUPED)),
+                (("run", self.GROUPED, "--device", "sim", "--checksums"), ("--checksums", OPERATION)),
+                (("run", OPERATION, "--device", "sim", "--checksums", "--no-verify"), ("--checksums", "--no-verify")),
+                (("run", OPERATION, "--device", "sim", "--repeat", "-1"), ("--repeat", "-1", "0 to")),
+                ((*plan, "--sm-count", "-4"), ("--sm-count", "-4", "1 to")),
+                ((*plan, "--tile-m", "0"), ("--tile-m", "0", "1 to")),
+                (("source", OPERATION, "--launch", "0"), ("--launch", "0", "1 to")),
+                (("prewarm", "/dev/null", "-j", "-3"), ("--jobs", "-3", "1 to")),
+                ((*plan, "--cache-mode", "foo"), ("cache_mode", "rw, ro or memory", "foo")),
+                ((*plan, "--log", "foo"), ("log level", "warning", "foo")),
+                ((*plan, "--tuning-db", folder + "/none.json"), ("--tuning-db", "expected a file", "none.json")),
+                (("verify", "--device", "sim", "--max-macs", "1000"), ("--max-macs", "expected at least", "1000")),
+                (("verify", "--device", "sim", "--manifest", "x"), ("--manifest", "--suite manifest", "grid")),
+                (("selftest", "--device", "cuda:0", "--arch", "sm_90a"), ("--arch", "cuda:0")),
+                (("tune", "--list", "--merge", "x"), ("--list", "--merge")),
+            ):
+                self.refused(*arguments, words=words)
+
+    def test_settings_of_the_environment_are_checked_at_once_too(self):
+        with unittest.mock.patch.dict(os.environ, JITGEMM_CACHE="foo"):
+            self.refused("plan", OPERATION, words=("cache_mode", "foo"))
+
+    def test_a_list_is_one_argument(self):
+        with tempfile.TemporaryDirectory() as folder:
+            manifest = one_kernel_manifest(folder)
+            self.assertEqual(run("prewarm", "--dry-run", "--arch", "sm_90a,sm_100a", manifest, "-q").stdout,
+                             "2 kernels (dry run)\n")
+        self.refused("bench", "-m", "64", "-n", "128", "-k", "256", OPERATION, "--regime", "cold", words=("cold",))
+
+    def test_help_names_every_arch_and_dtype(self):
+        text = " ".join(run("plan", "--help").stdout.split())
+        self.assertIn("sm_90a, sm_100a, sm_100f, sm_103a, sm_103f", text)
+        self.assertIn("F8_E4M3 or F8_E5M2; of groups also F16 or BF16", text)
+
+    def test_every_document_begins_with_schema_and_verb(self):
+        with tempfile.TemporaryDirectory() as folder:
+            row = pathlib.Path(folder, "rows.json")
+            row.write_text('{"schema": 1, "rows": []}')
+            for arguments in (
+                ("tune", "--list"),
+                ("tune", "--merge", str(row)),
+                ("tune", "--export", folder + "/all.json"),
+                ("plan", OPERATION),
+                ("cache", "stat"),
+                ("prewarm", "--dry-run", one_kernel_manifest(folder)),
+            ):
+                document = run_json("--cache-dir", folder, *arguments)
+                self.assertEqual(list(document)[:2], ["schema", "verb"], arguments)
+                self.assertEqual(document["schema"], 1)
+                self.assertTrue(document["verb"].startswith(arguments[0]))
+
+
+def one_kernel_manifest(folder, **changes):
+    path = pathlib.Path(folder, "one.json")
+    path.write_text(json.dumps({
+        "schema": 1, "name": "one", "description": "one kernel",
+        "defaults": {"op": OPERATION, "archs": ["sm_90a"]},
+        "entries": [{"name": "x", "m": 1, "n": 128, "k": 128, **changes}],
+    }))
+    return str(path)
+
+
+class Prewarm(unittest.TestCase):
+    def test_a_dry_run_counts_and_says_no_more(self):
+        with tempfile.TemporaryDirectory() as folder:
+            document = run_json("prewarm", "--dry-run", one_kernel_manifest(folder))
+            self.assertEqual(document, {"schema": 1, "verb": "prewarm", "dry_run": True, "requested": 1})
+
+    def test_a_range_that_would_never_end_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("prewarm", "--dry-run", one_kernel_manifest(folder, m=[1, 2000000000], m_policy="exact"))
+            self.assertEqual(done.returncode, 4)
+            self.assertIn("at most 65536 values", done.stderr)
+
+    def test_kernels_are_those_of_the_device_that_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            database = pathlib.Path(folder, "rows.json")
+            database.write_text(json.dumps({"schema": 1, "rows": [{
+                "problem": "block_scaled_mm sm_90a m=1 n=128 k=128 e4m3*e4m3->bf16 scales=f32 group_n=128 group_k=128 "
+                           "m_policy=exact",
+                "device": "Mine", "sm_count": 99, "plan": {"kernel": "reference"}, "time_us": 1, "spread": 0,
+                "model_time_us": 2, "candidates": 3, "driver_version": 13000, "version": "0.1.0",
+                "date": "2026-01-31T12:00:00Z"}]}))
+            settings = ("--cache-dir", folder, "--tuning-db", str(database))
+            problem = (OPERATION, "-m", "1", "-n", "128", "-k", "128")
+            mine = ("--sm-count", "99", "--device-name", "Mine")
+            self.assertEqual(run(*settings, "prewarm", one_kernel_manifest(folder), *mine).returncode, 0)
+            document = run_json(*settings, "compile", *problem, *mine, "--cached")
+            self.assertEqual(document["plan"]["kernel"], "reference")
+            self.assertTrue(document["from_cache"])
+            self.assertIn("gemm_reference.cu", run(*settings, "source", *problem, *mine).stdout)
+            for other in (("--sm-count", "99", "--device-name", "Theirs"), ("--device-name", "Mine")):
+                self.assertEqual(run_json(*settings, "plan", *problem, *other)["plan"]["source"], "model", other)
+
+
 class CacheFolder(unittest.TestCase):
     PROBLEM = (OPERATION, "--arch", "sm_90a", "-m", "1", "-n", "128", "-k", "128", "--kernel", "reference")
 
@@ -40,18 +173,13 @@ class CacheFolder(unittest.TestCase):
 
     def test_prewarm_compiles_nothing_where_nothing_can_be_kept(self):
         with tempfile.TemporaryDirectory() as folder:
-            manifest = pathlib.Path(folder, "one.json")
-            manifest.write_text(json.dumps({
-                "schema": 1, "name": "one", "description": "one kernel",
-                "defaults": {"op": OPERATION, "archs": ["sm_90a"]},
-                "entries": [{"name": "x", "m": 1, "n": 128, "k": 128}],
-            }))
+            manifest = one_kernel_manifest(folder)
             for arguments, word in (
                 (("--cache-dir", "/dev/null/none"), "'/dev/null/none' cannot be used"),
                 (("--cache-mode", "memory"), "no folder"),
                 (("--cache-dir", folder, "--cache-mode", "ro"), folder),
             ):
-                done = run(*arguments, "prewarm", str(manifest))
+                done = run(*arguments, "prewarm", manifest)
                 self.assertEqual(done.returncode, 2, done.stdout)
                 self.assertIn("expected a cache that kernels can be stored in", done.stderr)
                 self.assertIn(word, done.stderr)
@@ -68,6 +196,13 @@ class Plan(unittest.TestCase):
         text = run("plan", OPERATION, "--a-dtype", "bf16", "-m", "128", "-n", "256", "-k", "512").stdout
         for part in ("launch 1", "quantize_rows", "launch 2", "workspace  67584 bytes"):
             self.assertIn(part, text)
+
+    def test_says_what_the_problem_is(self):
+        document = run_json("plan", "group_gemm_fp8_nt_groupwise", "--layout", "masked", "--groups", "3")
+        self.assertEqual(document["problem"]["operation"], "group_gemm_fp8_nt_groupwise")
+        self.assertEqual((document["problem"]["layout"], document["problem"]["groups"]), ("masked", 3))
+        packed = run_json("plan", OPERATION, "--arch", "sm_100a", "--scale-dtype", "ue8m0", "--a-scale-major", "packed")
+        self.assertEqual(packed["problem"]["a_scale_major"], "packed")
 
     def test_m_takes_a_range(self):
         for flag in ("-m", "--m"):

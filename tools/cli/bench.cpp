@@ -6,6 +6,7 @@
 #include "bench/quantize_rates.h"
 #include "bench/shape_run.h"
 #include "cli.h"
+#include "json.h"
 #include "shape_flags.h"
 #include "support/filesystem.h"
 
@@ -117,7 +118,8 @@ class Planner {
   std::string choice_;
 };
 
-Status compile_all(Context& context, Arch arch, const std::vector<ShapeWork>& work) {
+Status compile_all(Context& context, Arch arch, const std::vector<ShapeWork>& work,
+                   const Cli& cli) {
   JITGEMM_TRY(bench::GpuKernels::compile(context, arch));
   JITGEMM_TRY(bench::compile_quantizing(context, arch));
   size_t kernels = 0;
@@ -130,7 +132,14 @@ Status compile_all(Context& context, Arch arch, const std::vector<ShapeWork>& wo
       }
     }
   }
-  fmt::print("{} kernels of {} shapes are in the cache\n", kernels, work.size());
+  if (cli.flags.json) {
+    Json json = document("bench");
+    json["kernels"] = kernels;
+    json["shapes"] = work.size();
+    print(json);
+  } else {
+    fmt::print("{} kernels of {} shapes are in the cache\n", kernels, work.size());
+  }
   return ok_status();
 }
 
@@ -202,7 +211,7 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
     const Arch target = arch.value_or(Arch::kSm90a);
     JITGEMM_ASSIGN(const std::vector<ShapeWork> work,
                    Planner(flags, target, context->plan_request({}), choice).plan_all());
-    return compile_all(*context, target, work);
+    return compile_all(*context, target, work, cli);
   }
   JITGEMM_ASSIGN(Device* const device, context->device(flags.device, arch));
   const DeviceInfo& info = device->info();
@@ -282,7 +291,9 @@ Status run_bench(const BenchFlags& flags, Cli& cli) {
     JITGEMM_TRY(save());
   }
   if (quiet) fmt::print("{}", bench::to_json(result));
-  if (any_wrong(result)) {
+  if (any_wrong(result) && quiet) {
+    cli.exit_code = kExitFailed;  // the document says which
+  } else if (any_wrong(result)) {
     return Status(StatusCode::kVerificationFailed, "a contender's result was wrong; see above");
   }
   return ok_status();
@@ -296,7 +307,7 @@ void add_bench_command(CLI::App& app, Cli& cli) {
   auto flags = std::make_shared<BenchFlags>();
   flags->shapes.add_to(*command);
   command->add_option("--device", flags->device, "cuda:N")->capture_default_str();
-  command->add_option("--arch", flags->arch, "With --compile-only: sm_90a, sm_100a or sm_103a");
+  command->add_option("--arch", flags->arch, "With --compile-only: " + supported_arch_list());
   command
       ->add_option("--plans", flags->plans,
                    "auto (the planner's), model:N (N candidates), arrangements (the best of each "
@@ -312,8 +323,10 @@ void add_bench_command(CLI::App& app, Cli& cli) {
       ->add_option("--repeats", flags->repeats,
                    "Time nothing: repeat each launch so often and compare the bits of its results")
       ->check(CLI::Range(0, 1000000));
-  command->add_option("--seconds-per-shape", flags->seconds_per_shape,
-                      "Leave out rounds to stay below this (0: no limit)");
+  command
+      ->add_option("--seconds-per-shape", flags->seconds_per_shape,
+                   "Leave out rounds to stay below this (0: no limit)")
+      ->check(CLI::Range(0.0, 1e6));
   command
       ->add_option("--pdl", flags->pdl,
                    "Programmatic dependence between the calls of a graph: off, on (of ours and of "
@@ -325,8 +338,10 @@ void add_bench_command(CLI::App& app, Cli& cli) {
       ->check(CLI::Range(0.01, 60.0))
       ->capture_default_str();
   command->add_option("--cublaslt", flags->cublaslt, "File of the cuBLASLt library");
-  command->add_option("--peer", flags->modules,
-                      "Another peer: a shared library or a Python file (bench/README.md)");
+  command
+      ->add_option("--peer", flags->modules,
+                   "Another peer: a shared library or a Python file (bench/README.md)")
+      ->allow_extra_args(false);
   command->add_option("--python-library", flags->python_library,
                       "The interpreter's library for Python peers, e.g. libpython3.12.so.1.0");
   command->add_flag("--no-peers", flags->no_peers, "Without cuBLASLt");

@@ -32,6 +32,23 @@ Result<Enum> choice_flag(const char* flag, const std::string& text,
 
 }  // namespace
 
+CLI::Option* comma_list(CLI::Option* option) {
+  return option->delimiter(',')->allow_extra_args(false);
+}
+
+void TargetFlags::add_to(CLI::App& command) {
+  command.add_option("--sm-count", sm_count, "SMs to plan for (default: the arch's usual part)")
+      ->check(CLI::Range(1, 10000));
+  command.add_option("--device-name", device_name,
+                     "Measured plans of this device only, as the driver names it (default: of any "
+                     "with that SM count)");
+}
+
+void TargetFlags::apply(PlanRequest& request) const {
+  request.sm_count = sm_count;
+  request.device_name = device_name;
+}
+
 Result<TuningDatabase> tuning_for(const Cli& cli) {
   return open_tuning(resolve_settings(cli.flags.context), Logger());
 }
@@ -73,7 +90,7 @@ void ProblemFlags::add_to(CLI::App& command, const char* m_help) {
       .add_option("operation", operation,
                   "The operation: block_scaled_mm or group_gemm_fp8_nt_groupwise")
       ->required();
-  command.add_option("--arch", arch, "sm_90a, sm_100a or sm_103a");
+  command.add_option("--arch", arch, supported_arch_list());
   command.add_option("-m,--m", m, m_help)->capture_default_str();
   command.add_option("-n,--n", n, "Rows of b, columns of the output")->capture_default_str();
   command.add_option("-k,--k", k, "Columns of a and b")->capture_default_str();
@@ -85,7 +102,8 @@ void ProblemFlags::add_to(CLI::App& command, const char* m_help) {
       .add_option("--a-code-dtype", a_code_dtype,
                   "What an a of F32, BF16 or F16 becomes: F8_E4M3 or F8_E5M2")
       ->capture_default_str();
-  command.add_option("--b-dtype", b_dtype, "F8_E4M3 or F8_E5M2")->capture_default_str();
+  command.add_option("--b-dtype", b_dtype, "F8_E4M3 or F8_E5M2; of groups also F16 or BF16")
+      ->capture_default_str();
   command.add_option("--scale-dtype", scale_dtype, "F32 or F8_E8M0")->capture_default_str();
   command.add_option("--out-dtype", out_dtype, "F32, BF16 or F16")->capture_default_str();
   command.add_option("--group-n", group_n, "Rows of b that share a scale")->capture_default_str();
@@ -100,26 +118,42 @@ void ProblemFlags::add_to(CLI::App& command, const char* m_help) {
   command.add_flag("--batch-invariant", batch_invariant,
                    "A row's bits depend neither on m nor on other rows");
   command.add_option("--kernel", kernel, "Force a kernel: " + kernel_family_list());
-  command.add_option("--tile-m", tile_m, "Force the tile's rows");
-  command.add_option("--tile-n", tile_n, "Force the tile's columns");
-  command.add_option("--stages", stages, "Force the pipeline's depth");
-  command.add_option("--split-k", split_k, "Force the number of splits of k");
-  command.add_option("--cluster", cluster, "Force the CTAs of a cluster");
+  const CLI::Range choice(1, 65536);
+  command.add_option("--tile-m", tile_m, "Force the tile's rows")->check(choice);
+  command.add_option("--tile-n", tile_n, "Force the tile's columns")->check(choice);
+  command.add_option("--stages", stages, "Force the pipeline's depth")->check(choice);
+  command.add_option("--split-k", split_k, "Force the number of splits of k")->check(choice);
+  command.add_option("--cluster", cluster, "Force the CTAs of a cluster")->check(choice);
   command.add_option("--align-rows", align_rows,
                      "on or off: copy rows that TMA cannot address to where it can, ahead of the "
                      "product");
-  const char* kGroups = "Groups of rows (group_gemm_fp8_nt_groupwise)";
-  command.add_option("--layout", layout, "row_indices, end_offsets, row_pointers or masked")
-      ->capture_default_str()
-      ->group(kGroups);
-  command.add_option("--groups", groups, "How many groups")->capture_default_str()->group(kGroups);
-  command.add_option("--expected-m", expected_m, "Rows of an average group, a hint for tiles")
-      ->group(kGroups);
-  command.add_option("--row-alignment", row_alignment, "Groups begin at multiples of this row")
-      ->group(kGroups);
-  command.add_flag("--zero-ungrouped", zero_ungrouped, "Zero the rows of no group")->group(kGroups);
-  command.add_flag("--count-invalid", count_invalid, "Count integers that are out of range")
-      ->group(kGroups);
+  of_groups(
+      command.add_option("--layout", layout, "row_indices, end_offsets, row_pointers or masked"))
+      ->capture_default_str();
+  of_groups(command.add_option("--groups", groups, "How many groups"))->capture_default_str();
+  of_groups(
+      command.add_option("--expected-m", expected_m, "Rows of an average group, a hint for tiles"));
+  of_groups(command.add_option("--row-alignment", row_alignment,
+                               "Groups begin at multiples of this row"));
+  of_groups(command.add_flag("--zero-ungrouped", zero_ungrouped, "Zero the rows of no group"));
+  of_groups(
+      command.add_flag("--count-invalid", count_invalid, "Count integers that are out of range"));
+}
+
+CLI::Option* ProblemFlags::of_groups(CLI::Option* option) {
+  option->group("Groups of rows (group_gemm_fp8_nt_groupwise)");
+  group_options_.push_back(option);
+  return option;
+}
+
+Status ProblemFlags::refuse_group_flags() const {
+  for (const CLI::Option* option : group_options_) {
+    if (option->count() == 0) continue;
+    return invalid_argument(
+        fmt::format("{}: expected with group_gemm_fp8_nt_groupwise alone, found with {}",
+                    option->get_name(), operation));
+  }
+  return ok_status();
 }
 
 Result<MRange> ProblemFlags::m_range() const {
@@ -177,17 +211,25 @@ Result<GemmProblem> ProblemFlags::problem(Arch default_arch) const {
   JITGEMM_ASSIGN(problem.m_policy,
                  choice_flag<MPolicy>("--m-policy", m_policy, {"exact", "class", "any"}));
   problem.batch_invariant = batch_invariant;
-  if (grouped()) JITGEMM_TRY(fill_grouping(problem.grouping));
+  if (grouped()) {
+    JITGEMM_TRY(fill_grouping(problem.grouping));
+  } else {
+    JITGEMM_TRY(refuse_group_flags());
+  }
   JITGEMM_TRY(validate(problem));
   return problem;
 }
 
 Status ProblemFlags::fill_grouping(Grouping& grouping) const {
-  JITGEMM_ASSIGN(grouping.layout, choice_flag<GroupLayout>("--layout", layout,
-                                                           {"none", "row_indices", "end_offsets",
-                                                            "row_pointers", "masked", "columns"}));
-  if (grouping.layout == GroupLayout::kNone) {
-    return invalid_argument("--layout: expected a layout of groups, found 'none'");
+  // 0 is no layout, and columns are refused later, with the reason.
+  static constexpr const char* kLayouts = "row_indices, end_offsets, row_pointers or masked";
+  for (const GroupLayout known :
+       {GroupLayout::kRowIndices, GroupLayout::kEndOffsets, GroupLayout::kRowPointers,
+        GroupLayout::kMasked, GroupLayout::kColumns}) {
+    if (group_layout_name(known) == layout) grouping.layout = known;
+  }
+  if (!grouping.grouped()) {
+    return invalid_argument(fmt::format("--layout: expected {}, found '{}'", kLayouts, layout));
   }
   grouping.groups = groups;
   grouping.expected_m = expected_m;
@@ -225,8 +267,10 @@ Result<PlanOverrides> ProblemFlags::overrides() const {
 }
 
 void add_launch_option(CLI::App& command, int& launch) {
-  command.add_option("--launch", launch,
-                     "Of an operation of several launches, show this one (default: the last)");
+  command
+      .add_option("--launch", launch,
+                  "Of an operation of several launches, show this one (default: the last)")
+      ->check(CLI::Range(1, 1000));
 }
 
 Result<const LaunchPlan*> choose_launch(const OperationPlan& plan, int launch) {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace jitgemm::cli {
 
@@ -63,6 +64,22 @@ void add_explain_command(CLI::App& app, Cli& cli);
 // The measured plans that the settings name, for verbs without a context.
 Result<TuningDatabase> tuning_for(const Cli& cli);
 
+// A list with commas. The flag takes one argument, so that a file behind it is not one of its
+// values.
+CLI::Option* comma_list(CLI::Option* option);
+
+// The device that kernels are planned for where none is opened.
+struct TargetFlags {
+  int sm_count = 0;         // 0: the arch's usual part
+  std::string device_name;  // empty: measured plans of any device with that SM count
+
+  void add_to(CLI::App& command);
+  void apply(PlanRequest& request) const;
+  int sm_count_of(Arch arch) const {
+    return sm_count > 0 ? sm_count : arch_info(arch).default_sm_count;
+  }
+};
+
 struct MRange {
   int64_t first = 0;
   int64_t last = 0;
@@ -106,13 +123,18 @@ struct ProblemFlags {
   bool takes_m_range = false;  // plan's alone
 
   void add_to(CLI::App& command, const char* m_help = "Rows of a and of the output");
+  // A flag of groups of rows: given for another operation, problem() refuses it.
+  CLI::Option* of_groups(CLI::Option* option);
   Result<GemmProblem> problem(Arch default_arch) const;
   // What --m says; a single m is a range of one, and the problem's m is the last.
   Result<MRange> m_range() const;
   Result<PlanOverrides> overrides() const;
 
  private:
+  Status refuse_group_flags() const;
   Status fill_grouping(Grouping& grouping) const;
+
+  std::vector<const CLI::Option*> group_options_;
 };
 
 // --launch N, for verbs that show one kernel of an operation.

@@ -12,6 +12,7 @@ namespace {
 
 struct CompileFlags {
   ProblemFlags problem;
+  TargetFlags target;
   bool cached = false;
   bool floor = false;
   std::string ptx;
@@ -126,8 +127,9 @@ Status compile(const CompileFlags& flags, Cli& cli) {
   if (flags.floor) return compile_floor(flags, *context, cli);
   JITGEMM_ASSIGN(const GemmProblem problem, flags.problem.problem(Arch::kSm90a));
   JITGEMM_ASSIGN(const PlanOverrides overrides, flags.problem.overrides());
-  JITGEMM_ASSIGN(const OperationPlan plan,
-                 plan_operation(problem, context->plan_request(overrides)));
+  PlanRequest request = context->plan_request(overrides);
+  flags.target.apply(request);
+  JITGEMM_ASSIGN(const OperationPlan plan, plan_operation(problem, request));
   JITGEMM_ASSIGN(const LaunchPlan* const chosen, choose_launch(plan, flags.launch));
   const std::optional<Disassembler> disassembler =
       find_disassembler(context->settings().value("nvrtc"));
@@ -161,6 +163,7 @@ void add_compile_command(CLI::App& app, Cli& cli) {
       app.add_subcommand("compile", "Compile the kernels of a problem; no GPU needed");
   auto flags = std::make_shared<CompileFlags>();
   flags->problem.add_to(*command);
+  flags->target.add_to(*command);
   command->add_flag("--cached", flags->cached, "A cache hit will do");
   command->add_flag("--floor", flags->floor,
                     "An empty kernel instead: what compiling costs at least");

@@ -13,8 +13,7 @@ namespace {
 
 struct ExplainFlags {
   ProblemFlags problem;
-  std::string device_name;
-  int sm_count = 0;
+  TargetFlags target;
   int top = 8;
 };
 
@@ -31,10 +30,9 @@ Status explain(const ExplainFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(const GemmProblem problem, flags.problem.problem(Arch::kSm90a));
   JITGEMM_ASSIGN(const TuningDatabase tuning, tuning_for(cli));
   PlanRequest request;
-  request.sm_count = flags.sm_count;
   JITGEMM_ASSIGN(request.overrides, flags.problem.overrides());
   request.tuning = &tuning;
-  request.device_name = flags.device_name;
+  flags.target.apply(request);
   JITGEMM_ASSIGN(const OperationPlan chosen, plan_operation(problem, request));
   JITGEMM_ASSIGN(std::vector<OperationPlan> ranked, operation_candidates(problem, request));
   const size_t legal = ranked.size();
@@ -85,10 +83,7 @@ void add_explain_command(CLI::App& app, Cli& cli) {
       "explain", "Show the candidate plans of a problem, their estimates and reasons");
   auto flags = std::make_shared<ExplainFlags>();
   flags->problem.add_to(*command);
-  command->add_option("--sm-count", flags->sm_count,
-                      "SMs to plan for (default: the arch's usual part)");
-  command->add_option("--device-name", flags->device_name,
-                      "Measured plans of this device only, as the driver names it");
+  flags->target.add_to(*command);
   command->add_option("--top", flags->top, "Candidates to show")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

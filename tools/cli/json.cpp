@@ -20,26 +20,36 @@ void print(const Json& json) {
 
 Json to_json(const GemmProblem& p) {
   static constexpr const char* kPolicies[] = {"exact", "class", "any"};
-  static constexpr const char* kMajors[] = {"row", "column"};
-  return {
-      {"operation",       "block_scaled_mm"                                            },
-      {"arch",            arch_info(p.arch).target                                     },
-      {"m",               p.m                                                          },
-      {"n",               p.n                                                          },
-      {"k",               p.k                                                          },
-      {"a_dtype",         dtype_info(p.a_dtype).name                                   },
-      {"a_code_dtype",    dtype_info(p.quantizes_a() ? p.a_code_dtype : p.a_dtype).name},
-      {"b_dtype",         dtype_info(p.b_dtype).name                                   },
-      {"scale_dtype",     dtype_info(p.scale_dtype).name                               },
-      {"out_dtype",       dtype_info(p.out_dtype).name                                 },
-      {"group_n",         p.group_n                                                    },
-      {"group_k",         p.group_k                                                    },
-      {"a_scale_major",   kMajors[static_cast<int>(p.a_scale_major)]                   },
-      {"b_scale_major",   kMajors[static_cast<int>(p.b_scale_major)]                   },
-      {"scale_values",    p.scale_values == ScaleValues::kAnyFloat ? "any" : "pow2"    },
-      {"m_policy",        kPolicies[static_cast<int>(p.m_policy)]                      },
-      {"batch_invariant", p.batch_invariant                                            }
+  static constexpr const char* kMajors[] = {"row", "column", "packed"};
+  const Grouping& g = p.grouping;
+  Json json = {
+      {"operation",       g.grouped() ? "group_gemm_fp8_nt_groupwise" : "block_scaled_mm"},
+      {"arch",            arch_info(p.arch).target                                       },
+      {"m",               p.m                                                            },
+      {"n",               p.n                                                            },
+      {"k",               p.k                                                            },
+      {"a_dtype",         dtype_info(p.a_dtype).name                                     },
+      {"a_code_dtype",    dtype_info(p.quantizes_a() ? p.a_code_dtype : p.a_dtype).name  },
+      {"b_dtype",         dtype_info(p.b_dtype).name                                     },
+      {"scale_dtype",     dtype_info(p.scale_dtype).name                                 },
+      {"out_dtype",       dtype_info(p.out_dtype).name                                   },
+      {"group_n",         p.group_n                                                      },
+      {"group_k",         p.group_k                                                      },
+      {"a_scale_major",   kMajors[static_cast<int>(p.a_scale_major)]                     },
+      {"b_scale_major",   kMajors[static_cast<int>(p.b_scale_major)]                     },
+      {"scale_values",    p.scale_values == ScaleValues::kAnyFloat ? "any" : "pow2"      },
+      {"m_policy",        kPolicies[static_cast<int>(p.m_policy)]                        },
+      {"batch_invariant", p.batch_invariant                                              }
   };
+  if (g.grouped()) {
+    json["layout"] = group_layout_name(g.layout);
+    json["groups"] = g.groups;
+    json["expected_m"] = g.expected_m;
+    json["row_alignment"] = g.row_alignment;
+    json["zero_ungrouped"] = g.zero_ungrouped;
+    json["count_invalid"] = g.count_invalid;
+  }
+  return json;
 }
 
 Json to_json(const QuantizePlan& plan) {

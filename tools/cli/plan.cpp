@@ -13,7 +13,7 @@ namespace {
 
 struct PlanFlags {
   ProblemFlags problem;
-  int sm_count = 0;
+  TargetFlags target;
 };
 
 // Plans that give the same translation unit are one kernel: compare what the specialiser would
@@ -115,15 +115,14 @@ Status plan(const PlanFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(const PlanOverrides overrides, flags.problem.overrides());
   JITGEMM_ASSIGN(const TuningDatabase tuning, tuning_for(cli));
   PlanRequest request;
-  request.sm_count = flags.sm_count;
   request.overrides = overrides;
   request.tuning = &tuning;
+  flags.target.apply(request);
   if (flags.problem.m.find("..") != std::string::npos) {
     return plan_range(flags, problem, request, cli);
   }
   JITGEMM_ASSIGN(const OperationPlan made, plan_operation(problem, request));
-  const int sm_count =
-      flags.sm_count > 0 ? flags.sm_count : arch_info(problem.arch).default_sm_count;
+  const int sm_count = flags.target.sm_count_of(problem.arch);
   if (cli.flags.json) {
     Json json = document("plan");
     json["plan"] = to_json(made.product());
@@ -143,8 +142,7 @@ void add_plan_command(CLI::App& app, Cli& cli) {
   flags->problem.takes_m_range = true;
   flags->problem.add_to(*command,
                         "Rows of a and of the output; A..B: the distinct kernels of a range");
-  command->add_option("--sm-count", flags->sm_count,
-                      "SMs to plan for (default: the arch's usual part)");
+  flags->target.add_to(*command);
   command->callback([flags, &cli] { cli.finish(plan(*flags, cli)); });
 }
 

@@ -22,6 +22,7 @@ namespace {
 struct PrewarmFlags {
   std::vector<std::string> manifests;
   std::vector<std::string> archs;
+  TargetFlags target;
   int jobs = 0;
   bool dry_run = false;
   bool quiet = false;
@@ -59,6 +60,8 @@ std::vector<int64_t> planned_ms(const ManifestEntry& entry) {
 // The distinct kernels of all entries: plans that specialise to one translation unit are one.
 Result<std::vector<Work>> collect(const PrewarmFlags& flags, Context& context) {
   KernelBuilder& builder = context.builder();
+  PlanRequest request = context.plan_request({});
+  flags.target.apply(request);
   std::vector<Arch> only;
   for (const std::string& name : flags.archs) {
     JITGEMM_ASSIGN(const Arch arch, parse_arch(name));
@@ -74,7 +77,7 @@ Result<std::vector<Work>> collect(const PrewarmFlags& flags, Context& context) {
         problem.arch = arch;
         for (const int64_t m : planned_ms(entry)) {
           problem.m = m;
-          JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem, context.plan_request({})));
+          JITGEMM_ASSIGN(OperationPlan plan, plan_operation(problem, request));
           for (LaunchPlan& launch : plan.launches) {
             JITGEMM_ASSIGN(const KernelSource source, builder.source(launch));
             if (!seen.insert(sha256(source.target + source.text)).second) continue;
@@ -137,7 +140,7 @@ void build_all(const std::vector<Work>& work, KernelBuilder& builder, int jobs, 
         const Result<BuiltKernel> built = builder.build(work[at].plan, BuildMode::kCached);
         if (!built) {
           const std::scoped_lock lock(outcome.mutex);
-          outcome.failures.push_back(work[at].name + ": " + built.error().to_string());
+          outcome.failures.push_back(built.error().with_context(work[at].name).to_string());
         } else {
           ++(built->from_cache ? outcome.hits : outcome.compiled);
         }
@@ -166,6 +169,13 @@ Status prewarm(const PrewarmFlags& flags, Cli& cli) {
   }
   if (cli.flags.json) {
     Json json = document("prewarm");
+    json["dry_run"] = flags.dry_run;
+    // What only compiling tells, a dry run does not say.
+    if (flags.dry_run) {
+      json["requested"] = work.size();
+      print(json);
+      return ok_status();
+    }
     json.update({
         {"requested",  work.size()            },
         {"hit",        outcome.hits.load()    },
@@ -175,10 +185,11 @@ Status prewarm(const PrewarmFlags& flags, Cli& cli) {
     });
     json["failures"] = outcome.failures;
     print(json);
+  } else if (flags.dry_run) {
+    fmt::print("{} kernels (dry run)\n", work.size());
   } else {
-    fmt::print("{} kernels: {} in the cache, {} compiled, {} failed{}\n", work.size(),
-               outcome.hits.load(), outcome.compiled.load(), outcome.failures.size(),
-               flags.dry_run ? " (dry run)" : "");
+    fmt::print("{} kernels: {} in the cache, {} compiled, {} failed\n", work.size(),
+               outcome.hits.load(), outcome.compiled.load(), outcome.failures.size());
     for (const std::string& failure : outcome.failures)
       fmt::print(stderr, "jitgemm: {}\n", failure);
   }
@@ -200,9 +211,12 @@ void add_prewarm_command(CLI::App& app, Cli& cli) {
   command->add_option("manifests", flags->manifests, "Manifest files")
       ->required()
       ->check(CLI::ExistingFile);
-  command->add_option("--arch", flags->archs, "Only these archs (default: those of each entry)")
-      ->delimiter(',');
-  command->add_option("-j,--jobs", flags->jobs, "Compiles at once (default: one a core)");
+  comma_list(command->add_option(
+      "--arch", flags->archs,
+      "Only these archs (default: those of each entry): " + supported_arch_list()));
+  flags->target.add_to(*command);
+  command->add_option("-j,--jobs", flags->jobs, "Compiles at once (default: one a core)")
+      ->check(CLI::Range(1, 1024));
   command->add_flag("--dry-run", flags->dry_run, "Only count the distinct kernels");
   command->add_flag("-q,--quiet", flags->quiet, "No progress bar");
   command->callback([flags, &cli] {

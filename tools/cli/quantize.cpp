@@ -101,9 +101,11 @@ void add_quantize_command(CLI::App& app, Cli& cli) {
   command->add_option("input", flags->input, "Safetensors file with F32, F16 or BF16 matrices")
       ->required();
   command->add_option("output", flags->output, "File to write: NAME and NAME_scales")->required();
-  command->add_option("--tensor", flags->tensors,
-                      "Convert this tensor, in the role of --role; may be repeated. Without "
-                      "--tensor, --a and --b every matrix is converted");
+  command
+      ->add_option("--tensor", flags->tensors,
+                   "Convert this tensor, in the role of --role; may be repeated. Without "
+                   "--tensor, --a and --b every matrix is converted")
+      ->allow_extra_args(false);
   command->add_option("--a", flags->a, "Convert this tensor as operand A, named a in the output");
   command->add_option("--b", flags->b, "Convert this tensor as operand B, named b in the output");
   command

@@ -185,18 +185,23 @@ void add_run_command(CLI::App& app, Cli& cli) {
       ->add_option("--data", flags->data,
                    "Drawn inputs: seed, amax, uniform, wide, integers or special")
       ->capture_default_str();
-  command
-      ->add_option("--routing", flags->routing,
-                   "Rows of groups: even, skewed or one_group (grouped products)")
+  flags->problem
+      .of_groups(command->add_option("--routing", flags->routing,
+                                     "Rows of groups: even, skewed or one_group"))
       ->capture_default_str();
   command->add_option("--input", flags->input,
                       "Read a, b, a_scales (unless a is to be quantised) and b_scales from this "
                       "safetensors file");
   command->add_option("--output", flags->output, "Write out to this safetensors file");
-  command->add_flag("--no-verify", flags->no_verify, "Skip the comparison with float64");
-  command->add_flag("--checksums", flags->checksums,
-                    "Also check weighted sums along every row and column");
-  command->add_option("--repeat", flags->repeat, "Timed launches on a GPU")->capture_default_str();
+  CLI::Option* const no_verify =
+      command->add_flag("--no-verify", flags->no_verify, "Skip the comparison with float64");
+  command
+      ->add_flag("--checksums", flags->checksums,
+                 "Also check weighted sums along every row and column (block_scaled_mm)")
+      ->excludes(no_verify);
+  command->add_option("--repeat", flags->repeat, "Timed launches on a GPU")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
   command->callback([command, flags, &cli] {
     const Status status = run(*command, *flags, cli);
     if (!status.ok()) cli.finish(status);

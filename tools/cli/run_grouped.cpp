@@ -69,6 +69,11 @@ Status run_grouped(Context& context, Device& device, GemmProblem problem,
   if (!flags.input.empty() || !flags.output.empty()) {
     return unsupported("--input and --output: not there for grouped products");
   }
+  if (flags.checksums) {
+    return unsupported(
+        "--checksums: expected with block_scaled_mm alone, found with "
+        "group_gemm_fp8_nt_groupwise");
+  }
   const std::optional<InputKind> kind = parse_input_kind(flags.data);
   if (!kind)
     return invalid_argument(fmt::format("--data: '{}' is not a kind of input", flags.data));

@@ -15,7 +15,7 @@ namespace {
 
 struct SelftestFlags {
   std::string device = "all";
-  std::vector<std::string> archs;
+  std::vector<std::string> archs;  // empty: sm_90a and sm_100a
 };
 
 struct Case {
@@ -49,8 +49,13 @@ struct Target {
 
 Result<std::vector<Target>> choose_targets(Context& context, const SelftestFlags& flags) {
   std::vector<Target> targets;
+  if (flags.device != "all" && flags.device != "sim" && !flags.archs.empty()) {
+    return invalid_argument(
+        fmt::format("--arch: expected with the simulator, found with --device {}", flags.device));
+  }
   if (flags.device == "all" || flags.device == "sim") {
-    for (const std::string& name : flags.archs) {
+    const std::vector<std::string> usual = {"sm_90a", "sm_100a"};
+    for (const std::string& name : flags.archs.empty() ? usual : flags.archs) {
       JITGEMM_ASSIGN(const Arch arch, parse_arch(name));
       JITGEMM_ASSIGN(Device* const device, context.device("sim", arch));
       targets.push_back({device, "sim"});
@@ -143,12 +148,11 @@ void add_selftest_command(CLI::App& app, Cli& cli) {
   CLI::App* command =
       app.add_subcommand("selftest", "Run small products on every device at hand and verify them");
   auto flags = std::make_shared<SelftestFlags>();
-  flags->archs = {"sm_90a", "sm_100a"};
   command->add_option("--device", flags->device, "sim, cuda:N, or all (a GPU too, if there is one)")
       ->capture_default_str();
-  command->add_option("--arch", flags->archs, "Archs to simulate")
-      ->delimiter(',')
-      ->capture_default_str();
+  comma_list(
+      command->add_option("--arch", flags->archs,
+                          "Archs to simulate (default: sm_90a,sm_100a): " + supported_arch_list()));
   command->callback([flags, &cli] {
     const Status status = selftest(*flags, cli);
     if (!status.ok()) cli.finish(status);

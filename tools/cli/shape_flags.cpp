@@ -14,25 +14,20 @@ void ShapeFlags::add_to(CLI::App& command) {
                      "The operation: block_scaled_mm or group_gemm_fp8_nt_groupwise");
   command.add_option("--suite", suite,
                      "Shapes: seed, decode or odd; of groups contiguous, masked or grouped (both)");
-  command
-      .add_option("--groups", groups, "Of groups: how many, a list; -m is then the rows of each")
-      ->delimiter(',');
-  command
-      .add_option("--mean", means,
-                  "Groups with room for -m rows each, of which this many are in use on average: "
-                  "masked")
-      ->delimiter(',');
-  command.add_option("-m,--m", m, "Shapes: every m of a list")->delimiter(',');
-  command.add_option("-n,--n", n, "with every (n, k) of two lists")->delimiter(',');
-  command.add_option("-k,--k", k, "of one length")->delimiter(',');
-  command.add_option("--out-dtype", out_dtypes, "BF16, F32, F16, or a list")
-      ->delimiter(',')
+  comma_list(command.add_option("--groups", groups,
+                                "Of groups: how many, a list; -m is then the rows of each"));
+  comma_list(command.add_option(
+      "--mean", means,
+      "Groups with room for -m rows each, of which this many are in use on average: masked"));
+  comma_list(command.add_option("-m,--m", m, "Shapes: every m of a list"));
+  comma_list(command.add_option("-n,--n", n, "with every (n, k) of two lists"));
+  comma_list(command.add_option("-k,--k", k, "of one length"));
+  comma_list(command.add_option("--out-dtype", out_dtypes, "BF16, F32, F16, or a list"))
       ->capture_default_str();
-  command.add_option("--m-policy", m_policies, "exact, class, any, or a list")
-      ->delimiter(',')
+  comma_list(command.add_option("--m-policy", m_policies, "exact, class, any, or a list"))
       ->capture_default_str();
-  command.add_option("--a-scale-major", a_scale_majors, "row, column, or both side by side")
-      ->delimiter(',')
+  comma_list(
+      command.add_option("--a-scale-major", a_scale_majors, "row, column, or both side by side"))
       ->capture_default_str();
   command.add_flag("--batch-invariant", batch_invariant, "A row's bits do not depend on m");
 }

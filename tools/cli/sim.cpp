@@ -167,6 +167,7 @@ void add_sim_command(CLI::App& app, Cli& cli) {
   run->add_option("--last-warps", flags->last_warps,
                   "Warps of each CTA that run only when nothing else can, e.g. 4,5")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::Range(0, 63));
   run->add_option("--numerics", flags->numerics, "exact, hopper or blackwell");
   run->add_option("--sanitize", flags->sanitize, "on or off")->check(CLI::IsMember({"on", "off"}));

@@ -10,6 +10,7 @@ namespace {
 
 struct SourceFlags {
   ProblemFlags problem;
+  TargetFlags target;
   bool whole = false;
   int launch = 0;  // 0: the last
 };
@@ -18,8 +19,9 @@ Status source(const SourceFlags& flags, Cli& cli) {
   JITGEMM_ASSIGN(const std::shared_ptr<Context> context, Context::create(cli.flags.context));
   JITGEMM_ASSIGN(const GemmProblem problem, flags.problem.problem(Arch::kSm90a));
   JITGEMM_ASSIGN(const PlanOverrides overrides, flags.problem.overrides());
-  JITGEMM_ASSIGN(const OperationPlan plan,
-                 plan_operation(problem, context->plan_request(overrides)));
+  PlanRequest request = context->plan_request(overrides);
+  flags.target.apply(request);
+  JITGEMM_ASSIGN(const OperationPlan plan, plan_operation(problem, request));
   JITGEMM_ASSIGN(const LaunchPlan* const launch, choose_launch(plan, flags.launch));
   JITGEMM_ASSIGN(const KernelSource made, context->builder().source(*launch));
   if (cli.flags.json) {
@@ -55,6 +57,7 @@ void add_source_command(CLI::App& app, Cli& cli) {
   CLI::App* command = app.add_subcommand("source", "Show the specialised source of a problem");
   auto flags = std::make_shared<SourceFlags>();
   flags->problem.add_to(*command);
+  flags->target.add_to(*command);
   add_launch_option(*command, flags->launch);
   command->add_flag("--whole", flags->whole, "Append the template and its headers");
   command->callback([flags, &cli] { cli.finish(source(*flags, cli)); });

@@ -87,8 +87,21 @@ Status merge_files(const TuneFlags& flags, const std::string& path, const Cli& c
     rows.merge(one);
   }
   JITGEMM_TRY(add_to_tuning_file(path, rows));
-  if (!cli.flags.json) fmt::print("{} rows merged into {}\n", rows.size(), path);
+  if (cli.flags.json) {
+    Json json = document("tune");
+    json["merged"] = rows.size();
+    json["database"] = path;
+    print(json);
+  } else {
+    fmt::print("{} rows merged into {}\n", rows.size(), path);
+  }
   return ok_status();
+}
+
+void print_rows_json(const TuningDatabase& database) {
+  Json json = document("tune");
+  json["rows"] = Json::parse(database.to_json()).at("rows");
+  print(json);
 }
 
 void print_rows(const TuningDatabase& database) {
@@ -122,7 +135,14 @@ Status measure(const TuneFlags& flags, Context& context, const std::string& path
         ++kernels;
       }
     }
-    fmt::print("{} kernels of {} problems are in the cache\n", kernels, work.size());
+    if (cli.flags.json) {
+      Json json = document("tune");
+      json["kernels"] = kernels;
+      json["problems"] = work.size();
+      print(json);
+    } else {
+      fmt::print("{} kernels of {} problems are in the cache\n", kernels, work.size());
+    }
     return ok_status();
   }
   JITGEMM_ASSIGN(Device* const device, context.device(flags.device, arch));
@@ -146,7 +166,8 @@ Status measure(const TuneFlags& flags, Context& context, const std::string& path
     }
     if (!outcome) {
       ++failed;
-      fmt::print(stderr, "jitgemm: {}: {}\n", to_string(item.problem), outcome.error().message());
+      fmt::print(stderr, "jitgemm: {}\n",
+                 outcome.error().with_context(to_string(item.problem)).to_string());
       continue;
     }
     const TunedPlan& row = outcome->row;
@@ -165,7 +186,7 @@ Status measure(const TuneFlags& flags, Context& context, const std::string& path
       std::fflush(stdout);
     }
   }
-  if (cli.flags.json) fmt::print("{}", measured.to_json());
+  if (cli.flags.json) print_rows_json(measured);
   if (failed > 0)
     cli.exit_code = failed == static_cast<int>(work.size()) ? kExitFailed : kExitPartial;
   return ok_status();
@@ -185,9 +206,16 @@ Status tune(const TuneFlags& flags, Cli& cli) {
     JITGEMM_ASSIGN(const TuningDatabase all, load_tuning(context->settings(), context->log()));
     if (!flags.export_file.empty()) {
       JITGEMM_TRY(write_file(flags.export_file, all.to_json()));
-      if (!cli.flags.json) fmt::print("{} rows in {}\n", all.size(), flags.export_file);
+      if (cli.flags.json) {
+        Json json = document("tune");
+        json["exported"] = all.size();
+        json["file"] = flags.export_file;
+        print(json);
+      } else {
+        fmt::print("{} rows in {}\n", all.size(), flags.export_file);
+      }
     } else if (cli.flags.json) {
-      fmt::print("{}", all.to_json());
+      print_rows_json(all);
     } else {
       print_rows(all);
     }
@@ -204,19 +232,25 @@ void add_tune_command(CLI::App& app, Cli& cli) {
   auto flags = std::make_shared<TuneFlags>();
   flags->shapes.add_to(*command);
   command->add_option("--device", flags->device, "cuda:N")->capture_default_str();
-  command->add_option("--arch", flags->arch, "With --compile-only: sm_90a, sm_100a or sm_103a");
+  command->add_option("--arch", flags->arch, "With --compile-only: " + supported_arch_list());
   command->add_option("--database", flags->database,
                       "The file (JITGEMM_TUNING_DB; default: tuning.json in the cache folder)");
   command->add_option("--candidates", flags->candidates, "Plans that are measured for each problem")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_flag("--again", flags->again, "Measure problems that the database has, too");
-  command->add_flag("--compile-only", flags->compile_only,
-                    "Put every candidate into the cache, without a device");
-  command->add_option("--merge", flags->merge, "Put the rows of these files into the database");
-  command->add_option("--export", flags->export_file,
-                      "Write all rows, those that the library ships included, to this file");
-  command->add_flag("--list", flags->list, "Print all rows");
+  CLI::Option* const compile_only =
+      command->add_flag("--compile-only", flags->compile_only,
+                        "Put every candidate into the cache, without a device");
+  CLI::Option* const merge =
+      command->add_option("--merge", flags->merge, "Put the rows of these files into the database");
+  CLI::Option* const export_file =
+      command->add_option("--export", flags->export_file,
+                          "Write all rows, those that the library ships included, to this file");
+  CLI::Option* const list = command->add_flag("--list", flags->list, "Print all rows");
+  merge->excludes(compile_only, export_file, list);
+  export_file->excludes(compile_only, list);
+  list->excludes(compile_only);
   command->callback([flags, &cli] {
     const Status status = tune(*flags, cli);
     if (!status.ok()) cli.finish(status);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 
 namespace jitgemm::cli {
 namespace {
@@ -20,12 +21,14 @@ struct VerifyFlags {
   std::string device = "cuda:0";
   std::string arch;
   std::vector<std::string> out_dtypes = {"BF16"};
-  std::string manifest = "cache/manifests/seed_block_scaled_mm.json";
+  std::string manifest;  // empty: the one of 24 shapes that lies in the source
   std::string data;
   int64_t max_macs = 0;
   int repeat = 5;
   bool compile_only = false;
 };
+
+constexpr const char* kDefaultManifest = "cache/manifests/seed_block_scaled_mm.json";
 
 struct Shape {
   int64_t m;
@@ -48,9 +51,13 @@ std::vector<Shape> grid_shapes() {
 Result<std::vector<Shape>> suite_shapes(const VerifyFlags& flags) {
   std::vector<Shape> shapes;
   if (flags.suite == "grid") {
+    if (!flags.manifest.empty()) {
+      return invalid_argument("--manifest: expected with --suite manifest, found with grid");
+    }
     shapes = grid_shapes();
   } else if (flags.suite == "manifest") {
-    JITGEMM_ASSIGN(const Manifest manifest, read_manifest(flags.manifest));
+    JITGEMM_ASSIGN(const Manifest manifest,
+                   read_manifest(flags.manifest.empty() ? kDefaultManifest : flags.manifest));
     for (const ManifestEntry& entry : manifest.entries) {
       shapes.push_back({entry.m_last, entry.problem.n, entry.problem.k});
     }
@@ -59,7 +66,16 @@ Result<std::vector<Shape>> suite_shapes(const VerifyFlags& flags) {
         fmt::format("--suite: expected grid or manifest, found '{}'", flags.suite));
   }
   if (flags.max_macs > 0) {
-    std::erase_if(shapes, [&](const Shape& s) { return s.m * s.n * s.k > flags.max_macs; });
+    const auto macs = [](const Shape& s) { return s.m * s.n * s.k; };
+    const int64_t least =
+        macs(*std::min_element(shapes.begin(), shapes.end(),
+                               [&](const Shape& a, const Shape& b) { return macs(a) < macs(b); }));
+    if (least > flags.max_macs) {
+      return invalid_argument(fmt::format(
+          "--max-macs: expected at least the {} of the suite's smallest shape, found {}", least,
+          flags.max_macs));
+    }
+    std::erase_if(shapes, [&](const Shape& s) { return macs(s) > flags.max_macs; });
   }
   return shapes;
 }
@@ -87,8 +103,8 @@ Status verify(const VerifyFlags& flags, Cli& cli) {
   if (!flags.arch.empty()) {
     JITGEMM_ASSIGN(arch, parse_arch(flags.arch));
   }
-  JITGEMM_ASSIGN(Device* const device, context->device(flags.device, arch));
   JITGEMM_ASSIGN(const std::vector<Shape> shapes, suite_shapes(flags));
+  JITGEMM_ASSIGN(Device* const device, context->device(flags.device, arch));
   const std::string data = !flags.data.empty()     ? flags.data
                            : flags.suite == "grid" ? "uniform"
                                                    : "seed";
@@ -185,20 +201,23 @@ void add_verify_command(CLI::App& app, Cli& cli) {
   auto flags = std::make_shared<VerifyFlags>();
   command->add_option("--suite", flags->suite, "grid (vLLM's test grid), or manifest")
       ->capture_default_str();
-  command->add_option("--manifest", flags->manifest, "The manifest of --suite manifest")
-      ->capture_default_str();
+  command->add_option(
+      "--manifest", flags->manifest,
+      fmt::format("The manifest of --suite manifest (default: {})", kDefaultManifest));
   command->add_option("--device", flags->device, "cuda:N or sim")->capture_default_str();
-  command->add_option("--arch", flags->arch, "Arch to simulate");
-  command->add_option("--out-dtype", flags->out_dtypes, "Output dtypes")
-      ->delimiter(',')
+  command->add_option("--arch", flags->arch, "Arch to simulate: " + supported_arch_list());
+  comma_list(command->add_option("--out-dtype", flags->out_dtypes, "Output dtypes"))
       ->capture_default_str();
   command->add_option("--data", flags->data,
                       "Drawn inputs (default: uniform for grid, seed for manifest)");
-  command->add_option("--max-macs", flags->max_macs,
-                      "Skip shapes with more multiply-adds than this");
+  command
+      ->add_option("--max-macs", flags->max_macs, "Skip shapes with more multiply-adds than this")
+      ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()));
   command->add_flag("--compile-only", flags->compile_only,
                     "Only compile what the suite needs into the cache");
-  command->add_option("--repeat", flags->repeat, "Timed launches on a GPU")->capture_default_str();
+  command->add_option("--repeat", flags->repeat, "Timed launches on a GPU")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
   command->callback([flags, &cli] {
     const Status status = verify(*flags, cli);
     if (!status.ok()) cli.finish(status);

@@ -71,8 +71,8 @@ __device__ __forceinline__ int problem_m(const GemmParams& p) {
 }
 
 // Where a tile begins, and the row of a and out that ends it. With a pair, lane0 is this CTA's own.
-// Where every group has rows of its own, rows are counted in the group; group -1 has no operands,
-// and its rows become zero.
+// Where every group has rows of its own, rows are counted in the group. A negative group is ~group
+// of rows without operands, which become zero.
 struct Tile {
   int lane0;
   int column0;

@@ -189,8 +189,8 @@ static_assert(Config::kSharedBytes == Spec::kSharedBytes, "the planner reckons t
 static_assert(Config::kSharedBytes <= 232448, "PTX ISA: sm_90 has 227 KiB a CTA");
 
 // Where a tile begins, in rows and columns of the wgmma, and the row of a and out that ends it.
-// Where every group has rows of its own, rows are counted in the group; group -1 has no operands,
-// and its rows become zero.
+// Where every group has rows of its own, rows are counted in the group. A negative group is ~group
+// of rows without operands, which become zero.
 struct TileOrigin {
   int row;
   int column;

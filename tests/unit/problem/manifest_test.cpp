@@ -97,6 +97,9 @@ TEST(Manifest, EachBadFieldIsNamedWithItsEntry) {
       {R"("k":2)",                                                                                         "field 'm' is missing"                                 },
       {R"("m":1,"n":0)",                                                                                   "n: expected 1"                                        },
       {R"("m":1,"n":null)",                                                                                "field 'n': expected an integer"                       },
+      {R"("m":[1,2147483648])",                                                                            "field 'm': expected an integer from 0 to 2147483647"  },
+      {R"("m":[1,65537],"m_policy":"exact")",
+       "field 'm': expected a range of at most 65536 values"                                                                                                      },
       {R"("m":1,"group_n":0)",                                                                             "group_n: expected at least 1"                         },
       {R"("m":1,"group_k":48)",                                                                            "group_k: supported are the multiples of 32"           },
       {R"("m":1,"group_k":4294967296)",                                                                    "field 'group_k': expected an integer from 0"          },
@@ -144,6 +147,15 @@ TEST(Manifest, EachBadFieldIsNamedWithItsEntry) {
     EXPECT_TRUE(manifest.error().code() == StatusCode::kCorruptData ||
                 manifest.error().code() == StatusCode::kUnsupported)
         << message;
+  }
+}
+
+TEST(Manifest, ARangeIsAsLongAsItsPolicyAllows) {
+  for (const char* m : {R"("m":[1,65536],"m_policy":"exact")", R"("m":[0,2147482623])",
+                        R"("m":[1,2147482623],"m_policy":"any")"}) {
+    const auto manifest =
+        parse_manifest(with_entry(std::string(R"({"name":"long",)") + m + "}", kDefaults));
+    EXPECT_TRUE(manifest) << manifest.error().to_string();
   }
 }
 

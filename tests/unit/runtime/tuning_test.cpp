@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -63,10 +64,29 @@ TEST_F(TuningFile, KeepsRowsOfEarlierRuns) {
   const auto loaded = load_tuning(settings(path), Logger());
   ASSERT_TRUE(loaded);
   EXPECT_EQ(loaded->size(), embedded_tuning()->size() + 2);
-  // Nothing is left of the way there.
+  // Nothing is left of the way there but what writers lock.
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "a"),
                           std::filesystem::directory_iterator()),
-            1);
+            2);
+  EXPECT_TRUE(std::filesystem::exists(path + ".lock"));
+}
+
+TEST_F(TuningFile, OfTwoWritersAtOnceKeepsTheRowsOfBoth) {
+  const std::string path = file("tuning.json");
+  constexpr int64_t kRows = 20;
+  const auto write = [&](int64_t first) {
+    for (int64_t m = first; m < first + kRows; ++m)
+      EXPECT_TRUE(add_to_tuning_file(path, one_row(m)).ok());
+  };
+  {
+    const std::jthread one(write, 1);
+    const std::jthread other(write, 1000);
+  }
+  EXPECT_EQ(load_tuning(settings(path), Logger())->size(), embedded_tuning()->size() + 2 * kRows);
+}
+
+TEST_F(TuningFile, ThatIsAFolderIsAnErrorOfReading) {
+  EXPECT_EQ(open_tuning(settings(folder_.string()), Logger()).error().code(), StatusCode::kIoError);
 }
 
 TEST_F(TuningFile, OfNothingIsWhatTheLibraryShipsAndOffIsNothing) {
