@@ -126,9 +126,7 @@ int run(int argc, char** argv) {
   return cli.exit_code;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_and_report(int argc, char** argv) {
   const bool json = argc > 0 && asks_for_json(argc, argv);
   try {
     return run(argc, argv);
@@ -140,4 +138,14 @@ int main(int argc, char** argv) {
     print_error(json, "INTERNAL", "an unknown error");
   }
   return jitgemm::cli::kExitFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_and_report(argc, argv);
+  } catch (...) {  // not even the report could be written
+    return jitgemm::cli::kExitFailed;
+  }
 }
