@@ -349,7 +349,7 @@ struct GridState {
   uint32_t warps_per_cta = 0;
   uint32_t ctas_per_cluster = 1;
   uint32_t shared_bytes = 0;  // of a CTA, reserved kilobyte included
-  std::mutex print_mutex;  // around Options::print
+  std::mutex print_mutex;     // around Options::print
   std::atomic<bool> stop{false};
   std::chrono::steady_clock::time_point deadline;
   std::atomic<uint64_t> steps{0};

@@ -89,7 +89,14 @@ std::string source_line(const GridState& grid, const Op& op) {
   if (op.instruction == nullptr) return "return of a function";
   const uint32_t line = op.instruction->position.line;
   if (line == 0 || line > grid.program->lines.size()) return "";
-  return trimmed(grid.program->lines[line - 1]);
+  std::string text = trimmed(grid.program->lines[line - 1]);
+  // Compilers write a call over several lines.
+  for (size_t next = line; next < grid.program->lines.size() && next < line + size_t{16} &&
+                           text.find_first_of(";{}:/") == std::string::npos;
+       ++next) {
+    text += " " + trimmed(grid.program->lines[next]);
+  }
+  return text;
 }
 
 std::string describe_operands(const Warp& warp, const Op& op, int32_t lane) {

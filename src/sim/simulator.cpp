@@ -24,7 +24,7 @@ std::string triple(const std::array<uint32_t, 3>& v) {
   return fmt::format("{}x{}x{}", v[0], v[1], v[2]);
 }
 
-Status check_launch(const DecodedKernel& kernel, const Launch& launch) {
+Status check_geometry(const DecodedKernel& kernel, const Launch& launch) {
   const ptx::Function& f = *kernel.function;
   for (size_t d = 0; d < 3; ++d) {
     if (launch.grid[d] == 0 || launch.block[d] == 0 || launch.cluster[d] == 0) {
@@ -170,11 +170,16 @@ Result<std::shared_ptr<ModuleVariables>> Program::make_variables(uint64_t memory
   return allocate_variables(decoded_->module, memory_limit);
 }
 
-Result<Report> run(const Program& program, const Launch& launch, const Options& options) {
+Status check_launch(const Program& program, const Launch& launch) {
   const DecodedKernel* kernel = program.decoded().find(launch.entry);
   if (kernel == nullptr)
     return invalid_argument(fmt::format("the module has no entry named '{}'", launch.entry));
-  JITGEMM_TRY(check_launch(*kernel, launch));
+  return check_geometry(*kernel, launch);
+}
+
+Result<Report> run(const Program& program, const Launch& launch, const Options& options) {
+  JITGEMM_TRY(check_launch(program, launch));
+  const DecodedKernel* kernel = program.decoded().find(launch.entry);
   if (launch.variables != nullptr &&
       launch.variables->addresses.size() != program.decoded().module.symbols.size()) {
     return invalid_argument(

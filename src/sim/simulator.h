@@ -146,6 +146,9 @@ struct Report {
   std::string to_string() const;
 };
 
+// Whether run() would begin: entry, sizes of grid, block, cluster, shared memory and parameters.
+Status check_launch(const Program& program, const Launch& launch);
+
 // Runs the grid to its end. A broken rule comes back as kSimulatorFault whose message is the
 // report: kernel, PTX line and text, CTA, warp, lane, operands, rule, section of the PTX ISA.
 Result<Report> run(const Program& program, const Launch& launch, const Options& options);

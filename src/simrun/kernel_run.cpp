@@ -80,7 +80,18 @@ Status check_parameter(const ParameterDescription& parameter, const EntryParamet
   return ok_status();
 }
 
-Status check_launch(const ptx::Module& module, const LaunchDescription& launch) {
+sim::Launch geometry_of(const LaunchDescription& launch) {
+  sim::Launch request;
+  request.entry = launch.entry;
+  request.grid = launch.grid;
+  request.block = launch.block;
+  request.cluster = launch.cluster;
+  request.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  return request;
+}
+
+Status check_launch(const sim::Program& program, const LaunchDescription& launch) {
+  const ptx::Module& module = program.decoded().module;
   const ptx::Function* entry = module.find_entry(launch.entry);
   if (entry == nullptr) {
     std::string names;
@@ -100,7 +111,10 @@ Status check_launch(const ptx::Module& module, const LaunchDescription& launch) 
   for (size_t i = 0; i < expected.size(); ++i) {
     JITGEMM_TRY(check_parameter(launch.parameters[i], expected[i]));
   }
-  return ok_status();
+  const std::vector<std::byte> block(entry->parameter_size);
+  sim::Launch request = geometry_of(launch);
+  request.parameters = block;
+  return sim::check_launch(program, request).with_context(launch.path);
 }
 
 }  // namespace
@@ -216,12 +230,7 @@ Result<sim::Report> KernelRun::State::run_launch(
     const LaunchDescription& launch, const sim::Options& options,
     const std::shared_ptr<sim::ModuleVariables>& variables, bool next_depends) {
   const std::vector<std::byte> block = parameter_block(launch);
-  sim::Launch request;
-  request.entry = launch.entry;
-  request.grid = launch.grid;
-  request.block = launch.block;
-  request.cluster = launch.cluster;
-  request.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  sim::Launch request = geometry_of(launch);
   request.parameters = block;
   request.programmatic_dependent = launch.programmatic_dependent;
   request.predecessor_writes = std::move(last_writes);
@@ -271,7 +280,7 @@ Result<KernelRun> KernelRun::create(std::string_view ptx, RunDescription descrip
   if (!loaded) return loaded.error().with_context("PTX");
   sim::Program program = std::move(*loaded);
   for (const LaunchDescription& launch : description.launches) {
-    JITGEMM_TRY(check_launch(program.decoded().module, launch));
+    JITGEMM_TRY(check_launch(program, launch));
   }
   auto state =
       std::make_unique<State>(std::move(program), std::move(description), std::move(folder));

@@ -409,6 +409,14 @@ TEST(KernelRun, AGridOfManySmallClustersReachesItsLimits) {
   }
 }
 
+TEST(KernelRun, EveryLaunchIsCheckedBeforeTheFirst) {
+  // The first would fault.
+  EXPECT_THAT(
+      outcome(module_text("", "trap;"),
+              R"({"schema": 1, "launches": [{"entry": "k"}, {"entry": "k", "block": 1025}]})"),
+      HasSubstr("INVALID_ARGUMENT: launches[1]: launch of k: grid 1x1x1 and block 1025x1x1"));
+}
+
 TEST(KernelRun, AnIndexALittleTooFarFindsNoOtherBuffer) {
   const std::string ptx = module_text(".param .u64 x, .param .u64 at",
                                       "ld.param.u64 %rd1, [x];\nld.param.u64 %rd2, [at];\n"

@@ -102,13 +102,14 @@ TEST(Assertion, TheFaultHasItsTextAndPlace) {
       "{\n.param .b64 a;\n.param .b64 b;\n.param .b32 c;\n.param .b64 d;\n.param .b64 e;\n"
       "st.param.b64 [a], %rd1;\nst.param.b64 [b], %rd2;\nst.param.b32 [c], 42;\n"
       "st.param.b64 [d], %rd3;\nst.param.b64 [e], 1;\n"
-      "call.uni __assertfail, (a, b, c, d, e);\n}",
+      "call.uni\n__assertfail,\n(a, b,\nc, d, e\n);\n}",
       ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, "
       ".param .b64 e);\n" +
           variable("text", "n < 5") + variable("file", "kernel.cu") +
           variable("function", "void k()"));
-  EXPECT_THAT(printed(ptx), HasSubstr("failed in lanes 0x00000001: n < 5, at kernel.cu:42, in "
-                                      "void k()"));
+  EXPECT_THAT(printed(ptx),
+              AllOf(HasSubstr("failed in lanes 0x00000001: n < 5, at kernel.cu:42, in void k()"),
+                    HasSubstr("call.uni __assertfail, (a, b, c, d, e );")));
 }
 
 }  // namespace
