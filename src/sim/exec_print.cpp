@@ -205,6 +205,10 @@ struct Conversion {
       uint64_t value = 0;
       if (!block.next(4, value)) return false;
       const auto wanted = static_cast<int32_t>(value);
+      if (wanted < 0 && flags.ends_with('.')) {  // as if there were no precision
+        flags.pop_back();
+        return true;
+      }
       if (wanted < 0) flags += '-';
       flags += std::to_string(
           std::min<uint32_t>(static_cast<uint32_t>(std::abs(int64_t{wanted})), kMaxWidth));

@@ -66,6 +66,8 @@ TEST(Printf, ConversionsTakeTheirArgumentsFromTheBlock) {
   expect("%c%c", "st.local.u32 [%rd1], 104;\nst.local.u32 [%rd1+4], 105;", "hi");
   expect("%p", "st.local.u64 [%rd1], 4096;", "0x1000");
   expect("%*d", "st.local.u32 [%rd1], 4;\nst.local.u32 [%rd1+4], 7;", "   7");
+  expect("[%*d|%.*d]", "st.local.v4.u32 [%rd1], {-4, 7, 3, 7};", "[7   |007]");
+  expect("[%.*d]", "st.local.u32 [%rd1], -1;\nst.local.u32 [%rd1+4], 7;", "[7]");
   expect("%q%", "", "%q%");
   expect("%999999999d|", kSeven, std::string(1023, ' ') + "7|");
 }
