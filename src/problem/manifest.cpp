@@ -294,7 +294,7 @@ Status read_top(const Json& root, Manifest& manifest) {
     }
   }
   if (!root.contains("schema")) return corrupt_data("field 'schema' is missing");
-  if (root["schema"] != kSchema) {
+  if (!root["schema"].is_number_integer() || root["schema"] != kSchema) {
     return unsupported(fmt::format("field 'schema': this version reads {}, found {}", kSchema,
                                    shown(root["schema"])));
   }

@@ -169,6 +169,7 @@ TEST(Manifest, EachBadFrameIsRefused) {
       {"[]",                                                                                  "expected an object"                  },
       {"{}",                                                                                  "field 'schema' is missing"           },
       {R"({"schema":2})",                                                                     "field 'schema': this version reads 1"},
+      {R"({"schema":1.0})",                                                                   "field 'schema': this version reads 1"},
       {R"({"schema":1})",                                                                     "field 'name' is missing"             },
       {R"({"schema":1,"name":""})",                                                           "field 'name': expected a text"       },
       {R"({"schema":1,"name":"t"})",                                                          "field 'description' is missing"      },
