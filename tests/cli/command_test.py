@@ -81,6 +81,9 @@ class CommandLine(unittest.TestCase):
                 (("verify", "--device", "sim", "--max-macs", "1000"), ("--max-macs", "expected at least", "1000")),
                 (("verify", "--device", "sim", "--manifest", "x"), ("--manifest", "--suite manifest", "grid")),
                 (("selftest", "--device", "cuda:0", "--arch", "sm_90a"), ("--arch", "cuda:0")),
+                (("compile", OPERATION, "--floor", "--ptx", "x"), ("--ptx", "--floor")),
+                (("run", OPERATION, "--device", "sim", "--data", "x"), ("--data: expected seed", "'x'")),
+                ((*plan, "--out-dtype", "x"), ("--out-dtype: expected one of", "'x'")),
                 (("tune", "--list", "--merge", "x"), ("--list", "--merge")),
             ):
                 self.refused(*arguments, words=words)

@@ -13,7 +13,7 @@ namespace {
 Result<DType> dtype_flag(const char* flag, const std::string& text) {
   if (const std::optional<DType> dtype = parse_dtype(text)) return *dtype;
   return invalid_argument(fmt::format(
-      "{}: '{}' is not a dtype; try F8_E4M3, F8_E5M2, F8_E8M0, F32, BF16, F16", flag, text));
+      "{}: expected one of F8_E4M3, F8_E5M2, F8_E8M0, F32, BF16, F16; found '{}'", flag, text));
 }
 
 // The index of the text among the choices.

@@ -165,12 +165,14 @@ void add_compile_command(CLI::App& app, Cli& cli) {
   flags->problem.add_to(*command);
   flags->target.add_to(*command);
   command->add_flag("--cached", flags->cached, "A cache hit will do");
-  command->add_flag("--floor", flags->floor,
-                    "An empty kernel instead: what compiling costs at least");
-  command->add_option("--ptx", flags->ptx, "Write the PTX to this file");
-  command->add_option("--cubin", flags->cubin, "Write the cubin to this file");
-  command->add_option("--sass", flags->sass,
-                      "Write the SASS to this file (needs nvdisasm or cuobjdump)");
+  CLI::Option* const floor = command->add_flag(
+      "--floor", flags->floor, "An empty kernel instead: what compiling costs at least");
+  command->add_option("--ptx", flags->ptx, "Write the PTX to this file")->excludes(floor);
+  command->add_option("--cubin", flags->cubin, "Write the cubin to this file")->excludes(floor);
+  command
+      ->add_option("--sass", flags->sass,
+                   "Write the SASS to this file (needs nvdisasm or cuobjdump)")
+      ->excludes(floor);
   add_launch_option(*command, flags->launch);
   command->callback([flags, &cli] { cli.finish(compile(*flags, cli)); });
 }

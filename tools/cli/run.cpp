@@ -143,7 +143,9 @@ Status run(const CLI::App& command, const RunFlags& flags, Cli& cli) {
   if (flags.input.empty()) {
     const std::optional<InputKind> kind = parse_input_kind(flags.data);
     if (!kind)
-      return invalid_argument(fmt::format("--data: '{}' is not a kind of input", flags.data));
+      return invalid_argument(
+          fmt::format("--data: expected seed, amax, uniform, wide, integers or special, found '{}'",
+                      flags.data));
     JITGEMM_ASSIGN(tensors, make_tensors_for(*context, *device, problem, *kind, flags.seed));
   } else {
     JITGEMM_ASSIGN(tensors, read_inputs(flags.input));

@@ -76,7 +76,8 @@ Status run_grouped(Context& context, Device& device, GemmProblem problem,
   }
   const std::optional<InputKind> kind = parse_input_kind(flags.data);
   if (!kind)
-    return invalid_argument(fmt::format("--data: '{}' is not a kind of input", flags.data));
+    return invalid_argument(fmt::format(
+        "--data: expected seed, amax, uniform, wide, integers or special, found '{}'", flags.data));
   JITGEMM_ASSIGN(const Routing routing, parse_routing(flags.routing));
   const Grouping& grouping = problem.grouping;
   int64_t rows = problem.m;

@@ -82,7 +82,7 @@ Result<std::vector<Shape>> suite_shapes(const VerifyFlags& flags) {
 
 Result<DType> out_dtype(const std::string& name) {
   if (const std::optional<DType> out = parse_dtype(name)) return *out;
-  return invalid_argument(fmt::format("--out-dtype: '{}' is not a dtype", name));
+  return invalid_argument(fmt::format("--out-dtype: expected F32, BF16 or F16, found '{}'", name));
 }
 
 // What the case needs, into the cache: for a machine without a compiler. The kernels that draw
@@ -109,7 +109,9 @@ Status verify(const VerifyFlags& flags, Cli& cli) {
                            : flags.suite == "grid" ? "uniform"
                                                    : "seed";
   const std::optional<InputKind> kind = parse_input_kind(data);
-  if (!kind) return invalid_argument(fmt::format("--data: '{}' is not a kind of input", data));
+  if (!kind)
+    return invalid_argument(fmt::format(
+        "--data: expected seed, amax, uniform, wide, integers or special, found '{}'", data));
 
   Json json = document("verify");
   json.update({
