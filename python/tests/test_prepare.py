@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
+import signal
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -61,6 +64,29 @@ def test_a_prepared_operation_is_the_one_that_a_call_finds(rng: np.random.Genera
         assert "m=5 n=136 k=272" in operation.describe()
         p = draw(rng, 5, 136, 272)
         assert_close(jitgemm.block_scaled_mm(p.a, p.b, p.a_scales, p.b_scales), p)
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_uses_what_its_parent_made(rng: np.random.Generator, arch: str) -> None:
+    with jitgemm.simulator(arch, threads=2):
+        p = draw(rng, 5, 136, 272)
+        expected = jitgemm.block_scaled_mm(p.a, p.b, p.a_scales, p.b_scales)
+        child = os.fork()
+        if child == 0:
+            same = False
+            try:
+                out = jitgemm.block_scaled_mm(p.a, p.b, p.a_scales, p.b_scales)
+                same = out.tobytes() == expected.tobytes()
+            finally:
+                os._exit(0 if same else 1)
+        deadline = time.monotonic() + 60
+        while (done := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if done[0] == 0:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            pytest.fail("the child hangs")
+        assert os.waitstatus_to_exitcode(done[1]) == 0
 
 
 @pytest.mark.parametrize(("policy", "prepared", "called"), [("class", 16, (9, 12, 16)), ("any", 3, (1, 9, 200))])

@@ -204,11 +204,12 @@ Status GemmOperation::fill_groups(const GemmArguments& arguments, GemmParams& pa
   params.b_scale_group_stride = p.b_scale_group_stride();
   // Planners use a tensor map only where groups are whole rows apart. Maps have 32-bit
   // coordinates; a larger m than the planned one may exceed them.
+  const int64_t most = INT32_MAX / p.grouping.groups;
   bool too_many = false;
   const auto rows_of = [&](bool mapped, int64_t group_stride, int64_t ld) {
     if (!mapped) return int32_t{0};
     const int64_t rows = group_stride / ld;
-    too_many |= rows > INT32_MAX / p.grouping.groups;
+    too_many |= rows > most;
     return static_cast<int32_t>(rows);
   };
   params.a_group_rows = rows_of(plan.a_map.used, params.a_group_stride, params.lda);

@@ -38,7 +38,9 @@ class FileLock {
     if (fd_.valid()) ops_.unlock(fd_.get(), 0);
   }
   Status acquire(const std::string& path) {
-    constexpr auto kPause = std::chrono::milliseconds(5);
+    constexpr auto kPause = std::chrono::milliseconds(5);  // a writer takes as long
+    constexpr auto kPatience = std::chrono::seconds(20);   // with one that was stopped
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
     const std::string name = path + ".lock";
     const int fd = ops_.open_at(AT_FDCWD, name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) return io_error(fmt::format("{}: {}", name, std::strerror(-fd)));
@@ -49,7 +51,11 @@ class FileLock {
       if (result != -EAGAIN && result != -EACCES) {
         return io_error(fmt::format("{}: cannot lock: {}", name, std::strerror(-result)));
       }
-      std::this_thread::sleep_for(kPause);  // a writer takes milliseconds
+      if (std::chrono::steady_clock::now() > deadline) {
+        return io_error(
+            fmt::format("{}: another process has held the lock for {} s", name, kPatience.count()));
+      }
+      std::this_thread::sleep_for(kPause);
     }
   }
 

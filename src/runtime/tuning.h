@@ -27,7 +27,7 @@ Result<TuningDatabase> load_tuning(const Settings& settings, const Logger& log);
 Result<TuningDatabase> open_tuning(const Settings& settings, const Logger& log);
 
 // Puts the rows into the file, which may hold others, in one step. Writers wait for one another, by
-// a lock on <path>.lock, which stays.
+// a lock on <path>.lock, which stays; IO_ERROR after 20 s.
 Status add_to_tuning_file(const std::string& path, const TuningDatabase& rows);
 
 }  // namespace jitgemm

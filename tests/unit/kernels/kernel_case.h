@@ -75,7 +75,7 @@ struct KernelCase {
   }
 
   // Of one k range, unless split() says more. How CTAs of a cluster work together is left to the
-  // planner, where none of the four below says it.
+  // planner, unless alone(), pair(), share() or split() says it.
   KernelCase tile(int32_t m, int32_t n) && {
     overrides.tile_m = m;
     overrides.tile_n = n;
