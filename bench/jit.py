@@ -5,8 +5,9 @@
     bench/jit.py [--build build-dev] [--output jit.json] [--kernels 200]
 
 Whole processes are timed here: the command compiling a product with nothing cached, beside the same binary compiling an
-empty kernel. What happens inside one process comes from bench_jit. Without a GPU the driver is the tests' fake one,
-whose calls do nothing: launches then show the cost of this library alone. NVRTC is in the page cache.
+empty kernel. What happens inside one process comes from bench_jit (`ninja -C build-dev benches`). Without a GPU the
+driver is the tests' fake one, whose calls do nothing: launches then show the cost of this library alone. NVRTC is in the
+page cache.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
 
     bench/ready.py [--build build-dev] [--output ready.json] [--driver LIBRARY] [--commit TEXT]
 
-Each sample is a process of bench_first_launch: it opens the device, prepares a product under the m policy exact, and
-launches it once. The kernel comes from a cache on disk, or is compiled by NVRTC (JITGEMM_NVRTC names it; without one
-that half is left out). On a machine without a GPU, --driver takes the tests' fake one, and what is left is the cost of
-this library and of the compiler.
+Each sample is a process of bench_first_launch (`ninja -C build-dev benches`): it opens the device, prepares a product
+under the m policy exact, and launches it once. The kernel comes from a cache on disk, or is compiled by NVRTC
+(JITGEMM_NVRTC names it; without one that half is left out). On a machine without a GPU, --driver takes the tests' fake
+one, and what is left is the cost of this library and of the compiler.
 """
 
 from __future__ import annotations

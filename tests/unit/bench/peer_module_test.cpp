@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <unistd.h>
 
-namespace jitgemm::bench {
+namespace jitgemm::bench::peer_module_test {
 namespace {
 
 using testing::HasSubstr;
@@ -228,4 +228,4 @@ TEST(PeerModuleAlone, ALibraryWithoutTheInterfaceIsRefusedWithWhatItLacks) {
 }
 
 }  // namespace
-}  // namespace jitgemm::bench
+}  // namespace jitgemm::bench::peer_module_test

@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace jitgemm::bench {
+namespace jitgemm::bench::plan_choice_test {
 namespace {
 
 GemmProblem problem() {
@@ -103,4 +103,4 @@ TEST(PlanChoice, ArrangementsHoldEverySplitOnceAndTheChoiceFirst) {
 }
 
 }  // namespace
-}  // namespace jitgemm::bench
+}  // namespace jitgemm::bench::plan_choice_test

@@ -45,7 +45,7 @@ TEST(Shapes, ListsOfDifferentLengthsAndEmptyOnesAreRefused) {
 
 TEST(Shapes, BytesAreThoseOfTheRealShape) {
   // 1 x 256 and 128 x 256 codes, 2 scales of a row, 2 of b, 128 bf16 results.
-  EXPECT_EQ(fewest_bytes({1, 128, 256}, 2), 256 + 128 * 256 + 4 * 2 + 4 * 2 + 256);
+  EXPECT_EQ(fewest_bytes(Shape{1, 128, 256}, 2), 256 + 128 * 256 + 4 * 2 + 4 * 2 + 256);
   EXPECT_EQ((Shape{3, 5, 7}).flops(), 210);
 }
 

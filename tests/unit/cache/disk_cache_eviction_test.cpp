@@ -12,7 +12,7 @@
 #include <string>
 #include <sys/stat.h>
 
-namespace jitgemm {
+namespace jitgemm::disk_cache_eviction_test {
 namespace {
 
 class DiskCacheEviction : public CacheTest {
@@ -130,4 +130,4 @@ TEST_F(DiskCacheEviction, WhileAnotherProcessEvictsNothingIsDone) {
 }
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::disk_cache_eviction_test

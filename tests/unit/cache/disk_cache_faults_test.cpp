@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace jitgemm {
+namespace jitgemm::disk_cache_faults_test {
 namespace {
 
 using testing::ElementsAre;
@@ -281,4 +281,4 @@ TEST_F(DiskCacheFaults, ARootRemovedWhileInUseIsAFailedPublication) {
 }
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::disk_cache_faults_test

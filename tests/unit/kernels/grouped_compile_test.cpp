@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace jitgemm {
+namespace jitgemm::grouped_compile_test {
 namespace {
 
 struct Case {
@@ -73,4 +73,4 @@ INSTANTIATE_TEST_SUITE_P(Cases, GroupedCompile, testing::ValuesIn(cases()),
                          [](const auto& c) { return c.param.name; });
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::grouped_compile_test

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace jitgemm {
+namespace jitgemm::sm100_compile_test {
 namespace {
 
 KernelCase blackwell(std::string name, int64_t m, int64_t n, int64_t k) {
@@ -73,4 +73,4 @@ INSTANTIATE_TEST_SUITE_P(MoreTemplates, Sm100Compile, testing::ValuesIn(more_cas
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::sm100_compile_test

@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace jitgemm {
+namespace jitgemm::sm100_pipeline_test {
 namespace {
 
 constexpr int kTmaWarp = 0;
@@ -322,4 +322,4 @@ INSTANTIATE_TEST_SUITE_P(MoreKernels, Sm100Pipeline, testing::ValuesIn(more_case
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::sm100_pipeline_test

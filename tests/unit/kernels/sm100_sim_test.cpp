@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace jitgemm {
+namespace jitgemm::sm100_sim_test {
 namespace {
 
 KernelCase product(std::string name, int64_t m, int64_t n, int64_t k) {
@@ -148,4 +148,4 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Sm100Sim, testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::sm100_sim_test

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace jitgemm {
+namespace jitgemm::sm90_compile_test {
 namespace {
 
 KernelCase hopper(std::string name, int64_t m, int64_t n, int64_t k) {
@@ -61,4 +61,4 @@ INSTANTIATE_TEST_SUITE_P(MoreTemplates, Sm90Compile, testing::ValuesIn(more_case
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::sm90_compile_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace jitgemm {
+namespace jitgemm::operation_plan_test {
 namespace {
 
 GemmProblem problem(DType a, int64_t m, int64_t k) {
@@ -246,4 +246,4 @@ TEST(Arch, FamilyCodeRunsOnLaterMembersOnly) {
 }
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::operation_plan_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <tuple>
 
-namespace jitgemm {
+namespace jitgemm::planner_grouped_test {
 namespace {
 
 GemmProblem problem(Arch arch, GroupLayout layout, int64_t groups, int64_t m, int64_t expected_m) {
@@ -165,4 +165,4 @@ INSTANTIATE_TEST_SUITE_P(Archs, PlannerGrouped, testing::Values(Arch::kSm90a, Ar
                          });
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::planner_grouped_test

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-namespace jitgemm {
+namespace jitgemm::planner_sm100_test {
 namespace {
 
 GemmProblem problem(int64_t m, int64_t n, int64_t k) {
@@ -173,4 +173,4 @@ TEST(PlannerSm100, B300PlansAsB200WithItsOwnTarget) {
 }
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::planner_sm100_test

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-namespace jitgemm {
+namespace jitgemm::planner_sm90_test {
 namespace {
 
 GemmProblem problem(int64_t m, int64_t n, int64_t k) {
@@ -171,4 +171,4 @@ TEST(PlannerSm90, ExponentScalesAreConvertedWithAReason) {
 }
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::planner_sm90_test

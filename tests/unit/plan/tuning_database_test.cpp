@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace jitgemm {
+namespace jitgemm::tuning_database_test {
 namespace {
 
 using testing::HasSubstr;
@@ -327,4 +327,4 @@ TEST(RowBits, NoCandidateOfABatchInvariantProblemSplitsOrSwaps) {
 }
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::tuning_database_test

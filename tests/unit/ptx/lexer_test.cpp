@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace jitgemm::ptx {
+namespace jitgemm::ptx::lexer_test {
 namespace {
 
 std::string kinds_and_texts(std::string_view text) {
@@ -109,4 +109,4 @@ TEST(Lexer, RefusesWhatIsNoToken) {
 }
 
 }  // namespace
-}  // namespace jitgemm::ptx
+}  // namespace jitgemm::ptx::lexer_test

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <random>
 
-namespace jitgemm::ptx {
+namespace jitgemm::ptx::malformed_test {
 namespace {
 
 const std::string kHead = ".version 9.0\n.target sm_90a\n.address_size 64\n";
@@ -109,4 +109,4 @@ TEST(Hostile, ManyUnknownInstructionsAreReportedInBoundedText) {
 }
 
 }  // namespace
-}  // namespace jitgemm::ptx
+}  // namespace jitgemm::ptx::malformed_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace jitgemm::ptx {
+namespace jitgemm::ptx::resolver_test {
 namespace {
 
 const std::string kHead = ".version 9.0\n.target sm_100a\n.address_size 64\n";
@@ -385,4 +385,4 @@ TEST(Resolver, InstructionsPrintForReports) {
 }
 
 }  // namespace
-}  // namespace jitgemm::ptx
+}  // namespace jitgemm::ptx::resolver_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::async_mbarrier_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -329,4 +329,4 @@ S:
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::async_mbarrier_test

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::call_test {
 namespace {
 
 using testing::HasSubstr;
@@ -218,4 +218,4 @@ TEST(Calls, LanesThatCallDifferentFunctionsMeetBehindTheCall) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::call_test

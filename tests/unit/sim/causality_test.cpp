@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::causality_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -203,4 +203,4 @@ TEST(Causality, WarpsOfAWarpgroupPassTheSameDescriptors) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::causality_test

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::every_fault_test {
 namespace {
 
 class EveryFault : public testing::Environment {
@@ -85,4 +85,4 @@ TEST(EveryFault, HasANameARuleAndASectionOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::every_fault_test

@@ -8,7 +8,7 @@
 
 #include <gmock/gmock.h>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::global_race_test {
 namespace {
 
 using ::testing::AllOf;
@@ -383,4 +383,4 @@ TEST(ThreadClock, PartsOfAWarpAddUpAndNeverPassTheirBound) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::global_race_test

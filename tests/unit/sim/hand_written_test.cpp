@@ -14,7 +14,7 @@
 #include <numeric>
 #include <sstream>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::hand_written_test {
 namespace {
 
 constexpr uint32_t kBatches = 2, kM = 100, kN = 512, kK = 512;
@@ -174,4 +174,4 @@ TEST(HandWritten, WhatItReliesOnIsMissed) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::hand_written_test

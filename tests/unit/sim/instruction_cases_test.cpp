@@ -17,7 +17,7 @@
 #include <set>
 #include <string>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::instruction_cases_test {
 namespace {
 
 using ptx_cases::Case;
@@ -89,4 +89,4 @@ TEST(InstructionCases, TheSimulatorLeavesWhatAGpuLeft) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::instruction_cases_test

@@ -18,7 +18,7 @@
 #include <set>
 #include <vector>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::model_layouts_test {
 namespace {
 
 constexpr SwizzleMode kAllModes[] = {
@@ -546,4 +546,4 @@ TEST(Im2col, EachLimitIsTheOneThatItsMessageNames) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::model_layouts_test

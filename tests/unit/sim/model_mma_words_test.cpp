@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::model_mma_words_test {
 namespace {
 
 struct Case {
@@ -163,4 +163,4 @@ TEST(ModelMmaWords, ExactModeIsWithinOneUnitOfALongDoubleSum) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::model_mma_words_test

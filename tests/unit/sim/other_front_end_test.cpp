@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::other_front_end_test {
 namespace {
 
 struct Sample {
@@ -114,4 +114,4 @@ INSTANTIATE_TEST_SUITE_P(Triton, OtherFrontEnd, testing::ValuesIn(kPrograms),
                          });
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::other_front_end_test

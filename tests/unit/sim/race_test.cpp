@@ -9,7 +9,7 @@
 
 #include <gmock/gmock.h>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::race_test {
 namespace {
 
 using ::testing::AllOf;
@@ -380,4 +380,4 @@ TEST(RaceShadow, AllReadersThatNothingOrdersAreKept) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::race_test

@@ -10,7 +10,7 @@
 #include <random>
 #include <regex>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::scheduler_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -420,4 +420,4 @@ $TICKET:
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::scheduler_test

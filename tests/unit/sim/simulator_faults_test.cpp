@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::simulator_faults_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -220,4 +220,4 @@ TEST(SimulatorFaultReport, DeadlockSaysWhoWaitsForWhichBarrier) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::simulator_faults_test

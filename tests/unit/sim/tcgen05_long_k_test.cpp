@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::tcgen05_long_k_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -289,4 +289,4 @@ TEST(Tcgen05LongK, GroupsOfFactorsFollowThePublishedStrides) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::tcgen05_long_k_test

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::tcgen05_sparse_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -397,4 +397,4 @@ TEST(SparseTensorCore, RowsThatNobodyHasLoadedPassWithoutStrictRules) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::tcgen05_sparse_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::tcgen05_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -446,4 +446,4 @@ TEST(Tcgen05, PairsOfCtasShareOneProduct) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::tcgen05_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::tma_tensor_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -317,4 +317,4 @@ W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0;
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::tma_tensor_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::undefined_values_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -287,4 +287,4 @@ W:
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::undefined_values_test

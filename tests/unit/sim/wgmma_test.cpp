@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace jitgemm::sim {
+namespace jitgemm::sim::wgmma_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -260,4 +260,4 @@ TEST(Wgmma, AFromRegistersMatchesAFromSharedMemory) {
 }
 
 }  // namespace
-}  // namespace jitgemm::sim
+}  // namespace jitgemm::sim::wgmma_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace jitgemm {
+namespace jitgemm::compare_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -137,4 +137,4 @@ TEST(CompareBits, CountsElementsNotBytesAndSeesTheSignOfZero) {
 }
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::compare_test

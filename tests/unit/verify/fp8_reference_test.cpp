@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace jitgemm {
+namespace jitgemm::fp8_reference_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -123,4 +123,4 @@ TEST(Fp8Reference, RoundingOverflowsAtHalfAUnitAboveTheGreatestAndKeepsNan) {
 }
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::fp8_reference_test

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-namespace jitgemm {
+namespace jitgemm::quantizer_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -236,4 +236,4 @@ TEST(Quantize, EveryBadRequestIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::quantizer_test

@@ -12,7 +12,7 @@
 #include <ostream>
 #include <string>
 
-namespace jitgemm {
+namespace jitgemm::reference_test {
 namespace {
 
 struct Case {
@@ -248,4 +248,4 @@ TEST(Reference, MismatchedShapesAndIndicesAreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace jitgemm
+}  // namespace jitgemm::reference_test
