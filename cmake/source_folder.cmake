@@ -22,6 +22,7 @@ file(GLOB JITGEMM_COMPILED_ALONE CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/support/log.cpp          # its twin is left out
   ${PROJECT_SOURCE_DIR}/src/selftest/*_case.cpp      # buffers of a case
   ${PROJECT_SOURCE_DIR}/src/sim/exec_*.cpp)          # opcodes, each file its own
+list(FILTER JITGEMM_COMPILED_ALONE EXCLUDE REGEX "/plan/(plan_overrides|tuning_database)\\.cpp$")  # JSON
 set_source_files_properties(${JITGEMM_COMPILED_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # Some folders are compiled once more under sanitizers: a second set of objects that test programs put in front of the
