@@ -110,7 +110,7 @@ __device__ __forceinline__ void consume_split(const Shared& shared, const GemmPa
     for (int wave = 0; wave < Config::kWaves; ++wave) {
       clear(acc[wave]);
     }
-    if (walk.k_begin() < walk.k_end()) {
+    if (has_operands(tile) && walk.k_begin() < walk.k_end()) {
       multiply_tile<Config::kWaves>(walk, tile, consumer, partial, acc, [](int, bool, bool) {});
     }
     named_barrier_sync(1, Config::kMathThreads);  // no warpgroup still reads the stages
@@ -206,7 +206,11 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
     jitgemm_kernel(const __grid_constant__ GemmParams p) {
   extern __shared__ __align__(1024) unsigned char shared_memory[];
   const Shared shared{shared_address(shared_memory)};
-  const int m = Spec::kM > 0 ? Spec::kM : p.m;
+  int m = Spec::kM > 0 ? Spec::kM : p.m;
+  if constexpr (Config::kOneGroup) {
+    wait_for_predecessor();  // which may write the count
+    m = clamp(*p.group_rows, p.m);
+  }
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const Walk walk(m);
@@ -214,20 +218,31 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
   // Scales come with the tiles, or from a warp whose lanes arrive as well.
   const bool scale_tma = Config::kScaleTma && p.scale_maps != 0;
   const int scale_warps = Config::kScaled && !scale_tma ? 1 : 0;
-  if (threadIdx.x == 0) {
-    for (int stage = 0; stage < Spec::kStages; ++stage) {
-      mbarrier_init(shared.full(stage), Config::kFullArrivals + 32 * scale_warps);
-      mbarrier_init(shared.empty(stage), Config::kEmptyArrivals);
+  if (warp < 4) {
+    // A warp after its number, since one would take longer than all else here; one lane, since
+    // the compiler gives each address that it does not know to be uniform a fence of its own.
+    if (elect_one()) {
+#pragma unroll
+      for (int stage = 0; stage < Spec::kStages; stage += 4) {
+        if (stage + warp < Spec::kStages) {
+          mbarrier_init(shared.full(stage + warp), Config::kFullArrivals + 32 * scale_warps);
+          mbarrier_init(shared.empty(stage + warp), Config::kEmptyArrivals);
+        }
+      }
+      if constexpr (Config::kScheduled) {
+        static_assert(WorkRing::kSlots == 4, "one a warp");
+        const WorkRing ring{shared.base + Config::kWorkRing};
+        ring.init_slot(warp, Config::kWorkReaders + scale_warps);
+      }
+      mbarrier_init_fence();
     }
-    if constexpr (Config::kGrouped) {
-      WorkRing{shared.base + Config::kWorkRing}.init(Config::kWorkReaders + scale_warps);
-    }
-    mbarrier_init_fence();
-  } else if (threadIdx.x == 32) {
+  } else if (threadIdx.x == 128) {
     prefetch_maps(p);  // what the first loads would wait for
   }
   __syncthreads();
-  wait_for_predecessor();
+  if constexpr (!Config::kOneGroup) {
+    wait_for_predecessor();
+  }
   if constexpr (Config::kMulticast) {
     cluster_sync();  // no CTA may reach barriers that its neighbour has not initialised
   }
@@ -247,17 +262,12 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
       if constexpr (Config::kScaled) {
         if (!scale_tma) produce_scales(shared, p, walk, lane);
       }
-    } else if (Config::kGrouped && role == Config::kScheduleRole) {
-      if constexpr (Config::kGrouped) schedule(shared, p, lane);
+    } else if (Config::kScheduled && role == Config::kScheduleRole) {
+      if constexpr (Config::kScheduled) schedule(shared, p, lane);
     } else if constexpr (Config::kCopyFeed) {
       produce_by_copies(shared, p, walk, role, lane);
     } else if (role == 0) {
       produce_by_tma(shared, p, walk, scale_tma);
-    } else if constexpr (Spec::kSplitK > 1) {
-      for (int unit = walk.first; unit < walk.walk.count(); unit += walk.step) {
-        meet_cluster();
-        meet_cluster();
-      }
     }
   } else {
     if constexpr (Config::kWarpgroups == 2 && Config::kGroupedCopies) {

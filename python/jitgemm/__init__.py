@@ -50,9 +50,8 @@ __version__: str = _abi.lib.jitgemm_version().decode()
 
 
 def register_torch_ops() -> None:
-    """Registers ``torch.ops.jitgemm``. Happens by itself when jitgemm is imported after torch, and
-    at the first call with a tensor; needed only if torch is imported later and the first call is
-    inside ``torch.compile(fullgraph=True)``. Imports torch."""
+    """Registers ``torch.ops.jitgemm``, for who calls them by that name. Happens by itself when
+    jitgemm is imported after torch, and at the first call with a tensor. Imports torch."""
     _state.load_torch_backend()
 
 

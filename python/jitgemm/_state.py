@@ -4,7 +4,6 @@ loaded when torch is there already and is first used."""
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import Any
 
@@ -13,10 +12,13 @@ torch_backend: Any = None
 
 
 def load_torch_backend() -> Any:
-    """Imports jitgemm._torch, which registers the custom ops."""
+    """Imports jitgemm._torch, which registers the custom ops. By a statement: torch.compile may trace
+    the first call, and follows no call of importlib."""
     global torch_backend
     if torch_backend is None:
-        torch_backend = importlib.import_module("jitgemm._torch")
+        from . import _torch
+
+        torch_backend = _torch
     return torch_backend
 
 

@@ -4,6 +4,9 @@ on the simulator."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -72,6 +75,24 @@ def test_torch_compile_keeps_one_graph(p: Product, dynamic: bool) -> None:
     for rows in (5, 3):
         part = Product(p.a[:rows], p.b, p.a_scales[:rows], p.b_scales)
         check(compiled(a[:rows], b, a_scales[:rows], b_scales) / 2, part)
+
+
+FIRST_CALL = """
+import jitgemm
+import torch
+
+def layer(a, b, a_scales, b_scales):
+    return jitgemm.block_scaled_mm(a, b, a_scales, b_scales, out_dtype=torch.float32)
+
+a, b = (torch.ones(rows, 128).to(torch.float8_e4m3fn) for rows in (2, 8))
+out = torch.compile(layer, fullgraph=True, backend="aot_eager")(a, b, torch.ones(2, 1), torch.ones(1, 1))
+assert bool((out == 128).all())
+"""
+
+
+def test_torch_compile_may_trace_the_first_call_of_a_torch_that_came_later() -> None:
+    run = subprocess.run([sys.executable, "-c", FIRST_CALL], env=dict(os.environ), capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
 
 
 def test_torch_compile_sees_that_out_is_written(p: Product) -> None:

@@ -58,6 +58,10 @@ int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
+// What the CTAs of a cluster share: the tiles of the columns (they are neighbours along the rows),
+// or those of the rows. The numbers are those of Spec::kShare.
+enum class Share : int { kNone = 0, kColumns = 1, kRows = 2 };
+
 // One candidate before it becomes a plan. Rows are those of wgmma: of m, or, swapped, of n.
 struct Choice {
   bool swap = false;
@@ -66,7 +70,7 @@ struct Choice {
   int warpgroup_rows = 1;
   int warpgroup_columns = 1;
   int split = 1;
-  bool share = false;  // the CTAs of a cluster share the larger operand
+  Share share = Share::kNone;
   bool tma_store = false;
   int stages = 0;
   double time = 0;
@@ -74,9 +78,12 @@ struct Choice {
   int warpgroups() const { return warpgroup_rows * warpgroup_columns; }
   int group_columns() const { return columns / warpgroup_columns; }
   int waves() const { return rows / warpgroup_rows / 64; }
-  int cluster() const { return share ? kShareCluster : split; }
-  bool shares_columns() const { return share && columns >= rows; }
-  bool shares_rows() const { return share && columns < rows; }
+  int cluster() const { return shares() ? kShareCluster : split; }
+  bool shares() const { return share != Share::kNone; }
+  bool shares_columns() const { return share == Share::kColumns; }
+  bool shares_rows() const { return share == Share::kRows; }
+  bool shares_a() const { return swap ? shares_columns() : shares_rows(); }
+  bool shares_b() const { return swap ? shares_rows() : shares_columns(); }
   // The rows and columns of one unit of work: a tile, or the tiles of a sharing cluster.
   int unit_rows() const { return rows * (shares_columns() ? kShareCluster : 1); }
   int unit_columns() const { return columns * (shares_rows() ? kShareCluster : 1); }
@@ -97,6 +104,14 @@ struct Inputs {
     return ceil_div(input.problem.n, c.swap ? c.unit_rows() : c.unit_columns());
   }
 };
+
+// Config::kScheduled: whether a warp finds the tiles of groups.
+bool scheduled(const GemmProblem& p) {
+  const Grouping& g = p.grouping;
+  const bool one_group =
+      g.layout == GroupLayout::kMasked && g.groups == 1 && !g.zero_ungrouped && !g.count_invalid;
+  return g.grouped() && !one_group;
+}
 
 // Of sm90_config.cuh.
 int groups_spanned(int count, int group) {
@@ -157,7 +172,7 @@ int64_t shared_bytes(const Choice& c, const Inputs& in) {
   return c.stages * (int64_t{c.rows + c.columns} * kTileK + 16) +
          scale_slots(c, p, scale_feed(in) != Feed::kTma) * slot +
          (c.tma_store ? 4 * c.warpgroups() * kStoreBufferBytes : 0) +
-         (p.grouping.grouped() ? kWorkRingBytes : 0);
+         (scheduled(p) ? kWorkRingBytes : 0);
 }
 
 // Partial sums lie over the stages: Config::kPartialBytes.
@@ -217,12 +232,15 @@ double estimate(const Choice& c, const Inputs& in) {
   if (c.warpgroups() > 1) {
     tensor = kTensor * c.rows * c.columns / 32 + kTensorBlock + kScaleRun * runs * c.waves();
     // Over a long run less traffic from L2 is power for the tensor cores.
-    if (c.share && turns(c, in) >= kLongRun) tensor *= kShareGain;
+    if (c.shares() && turns(c, in) >= kLongRun) tensor *= kShareGain;
   }
   const double bytes = double{kTileK} * (c.rows + c.columns);
   const double active =
       static_cast<double>(std::min<int64_t>(units(c, in) * c.cluster(), in.input.sm_count));
-  const double load = std::max({bytes * active / kL2Bytes, bytes / kSmBytes,
+  const double shared = double{kTileK} * (c.shares_columns() ? c.columns
+                                          : c.shares_rows()  ? c.rows
+                                                             : 0);
+  const double load = std::max({(bytes - shared / 2) * active / kL2Bytes, bytes / kSmBytes,
                                 copy_time(in.row_feed(c), double{kTileK} * c.rows) +
                                     copy_time(in.column_feed(c), double{kTileK} * c.columns)});
   // Rows of scales that are no multiple of 16 bytes apart are copied float by float.
@@ -232,9 +250,9 @@ double estimate(const Choice& c, const Inputs& in) {
   const double scales = single_scales ? kScaleCopy * (c.swap ? c.columns : c.rows) : 0;
   const double block = std::max({chain, tensor, load});
   // Rows behind a group's end are not multiplied: of a window that is half empty one warpgroup, or
-  // one wave of each.
+  // one wave of each. Of a cluster's two windows that hold no more than one, each CTA has half.
   double short_window = 1;
-  if (!c.swap && !c.shares_columns() && c.warpgroups() > 1 && c.rows > 64) {
+  if (!c.swap && c.warpgroups() > 1 && c.rows > 64) {
     short_window = std::max({c.waves() > 1 ? chain / 2 : chain, tensor / 2, load}) / block;
   }
   const double compute = average_turns(c, in, short_window) *
@@ -264,11 +282,11 @@ int64_t walk_columns(const Choice& c, const Inputs& in) {
   const int64_t all = std::max<int64_t>(1, c.swap ? in.units_m(c) : in.units_n(c));
   // Swapped, the columns are a group's few windows: its weights are read once for all of them, and
   // how many there are must not make another kernel.
-  if (p.grouping.grouped() && c.swap) return kBand;
+  if (scheduled(p) && c.swap) return kBand;
   // Tiles that all run at once: those that read the same weights begin side by side, so that the
   // weights come from memory once (237 x 4096 x 4096 on an H200: 12.4 us; side by side along
   // n 15.1).
-  if (!p.grouping.grouped() && turns(c, in) == 1) return c.swap ? all : 1;
+  if (!scheduled(p) && turns(c, in) == 1) return c.swap ? all : 1;
   // Weights that stay in L2 are walked whole for each band of rows, so that a is read once; larger
   // ones in bands.
   return p.n * p.k_bytes() <= kResidentBytes ? all : kBand;
@@ -305,6 +323,29 @@ bool finish(Choice& c, const Inputs& in) {
   return true;
 }
 
+// Whether the CTAs of a cluster may share an operand, and it may pay.
+bool may_share(const Choice& c, const Inputs& in) {
+  const GemmProblem& p = in.input.problem;
+  const bool grouped = p.grouping.grouped();
+  const bool tma = in.feed_a == Feed::kTma && in.feed_b == Feed::kTma;
+  if (c.split > 1 || !tma || c.warpgroups() == 1) return false;
+  if ((c.shares_rows() ? c.rows : c.columns) % (8 * kShareCluster) != 0) return false;
+  // The larger operand. Of groups, either: two windows share the weights, of which a group's last
+  // has none beside it when their number is odd; neighbours along n are always two.
+  if (!grouped && (c.swap || c.shares_columns() != (c.columns >= c.rows))) return false;
+  if (c.swap && c.shares_b()) return false;
+  // Names of rows are read for at most 256 of them in one step.
+  if (p.grouping.layout == GroupLayout::kRowIndices &&
+      (c.swap ? c.unit_columns() : c.unit_rows()) > kMostNames)
+    return false;
+  // Sharing ties two CTAs together; it pays where there is much to do, and more than few rows; or
+  // where a group's one window is shared by two.
+  if (in.input.overrides.cluster) return true;
+  if (!grouped) return turns(c, in) >= 4;
+  if (c.shares_a() && (c.swap ? c.columns < 64 : c.rows < 128)) return false;
+  return turns(c, in) >= 2 || (c.shares_b() && c.rows >= 128 && in.input.planned_m <= c.rows);
+}
+
 struct Shape {
   int rows;
   int warpgroup_rows;
@@ -319,7 +360,6 @@ std::vector<Choice> choices(const Inputs& in) {
   constexpr std::array<Shape, 6> kShapes = {
       {{64, 1, 1}, {64, 1, 2}, {128, 2, 1}, {128, 1, 2}, {192, 3, 1}, {256, 2, 1}}
   };
-  const bool tma = in.feed_a == Feed::kTma && in.feed_b == Feed::kTma;
   const int64_t k_blocks = ceil_div(p.k_bytes(), kTileK);
   std::vector<Choice> list;
   for (const bool swap : {false, true}) {
@@ -338,8 +378,11 @@ std::vector<Choice> choices(const Inputs& in) {
         if (p.grouping.grouped() &&
             (shape.warpgroup_rows == 3 || (shape.rows > 128 && !forced_rows)))
           continue;
-        // A narrower tile would bring the weights in more than once.
-        if (swap && !forced_columns && columns < std::min<int64_t>(input.planned_m, 128)) continue;
+        // A narrower tile would bring the weights in more than once; twice, from L2, where few
+        // groups leave SMs idle.
+        if (swap && !forced_columns &&
+            columns < std::min<int64_t>(input.planned_m, 128) / (p.grouping.grouped() ? 2 : 1))
+          continue;
         Choice c;
         c.swap = swap;
         c.rows = shape.rows;
@@ -350,21 +393,13 @@ std::vector<Choice> choices(const Inputs& in) {
         for (c.split = 1; c.split <= kMaxSplit; ++c.split) {
           if (force.split_k && *force.split_k != c.split) continue;
           if (c.split > 1 && (p.batch_invariant || k_blocks < 2 * c.split)) continue;
-          if (c.split > 1 && p.grouping.grouped()) continue;
+          if (c.split > 1 && !p.scaled()) continue;
           // k is split to occupy idle SMs only.
           if (c.split > 1 && !force.split_k && tiles * c.split > input.sm_count) continue;
-          for (const bool share : {false, true}) {
+          for (const Share share : {Share::kNone, Share::kColumns, Share::kRows}) {
             c.share = share;
             if (force.cluster && *force.cluster != c.cluster()) continue;
-            if (share && (swap || c.split > 1 || !tma || c.warpgroups() == 1)) continue;
-            // Names of rows are read for at most 256 of them in one step.
-            if (share && p.grouping.layout == GroupLayout::kRowIndices &&
-                c.unit_rows() > kMostNames)
-              continue;
-            if (share && (c.shares_rows() ? c.rows : c.columns) % (8 * kShareCluster) != 0)
-              continue;
-            // Sharing ties two CTAs together; it pays where there is much to do.
-            if (share && !force.cluster && turns(c, in) < 4) continue;
+            if (c.shares() && !may_share(c, in)) continue;
             if (finish(c, in)) list.push_back(c);
           }
         }
@@ -402,12 +437,12 @@ void add_reasons(GemmPlan& plan, const Choice& c, const Inputs& in) {
                 "{} math warpgroups, beside each other along {}: one promotes while another "
                 "multiplies",
                 c.warpgroups(), (c.warpgroup_rows > 1) != c.swap ? "m" : "n"));
-  if (c.share) {
+  if (c.shares()) {
     reasons.push_back(
         fmt::format("clusters of {} share their tiles of {} by multicast: less is read from L2, "
                     "whose power the "
                     "tensor cores can use",
-                    kShareCluster, c.shares_columns() ? "b" : "a"));
+                    kShareCluster, c.shares_b() ? "b" : "a"));
   }
   if (c.split > 1) {
     reasons.push_back(fmt::format(
@@ -461,12 +496,11 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
   plan.feed_a = in.feed_a;
   plan.feed_b = in.feed_b;
   plan.store = c.tma_store ? Store::kTma : Store::kDirect;
-  // A CTA fetches its part of what the cluster shares. Shared rows are those of a, columns those of
-  // b: swapped plans share nothing.
-  plan.a_map = {in.feed_a == Feed::kTma, plan.tile_m / (c.shares_rows() ? kShareCluster : 1),
-                kTileK, Swizzle::k128B};
-  plan.b_map = {in.feed_b == Feed::kTma, plan.tile_n / (c.shares_columns() ? kShareCluster : 1),
-                kTileK, Swizzle::k128B};
+  // A CTA fetches its part of what the cluster shares.
+  plan.a_map = {in.feed_a == Feed::kTma, plan.tile_m / (c.shares_a() ? kShareCluster : 1), kTileK,
+                Swizzle::k128B};
+  plan.b_map = {in.feed_b == Feed::kTma, plan.tile_n / (c.shares_b() ? kShareCluster : 1), kTileK,
+                Swizzle::k128B};
   if (scale_feed(in) == Feed::kTma) {
     const int row_boxes = groups_spanned(c.rows, c.swap ? input.problem.group_n : 1);
     const int column_boxes = groups_spanned(c.columns, c.swap ? 1 : input.problem.group_n);
@@ -479,9 +513,7 @@ GemmPlan to_plan(const Choice& c, const Inputs& in) {
       {"kSwap",             c.swap ? 1 : 0                  },
       {"kWarpgroupRows",    c.warpgroup_rows                },
       {"kWarpgroupColumns", c.warpgroup_columns             },
-      {"kShare",            c.shares_columns() ? 1
-                 : c.shares_rows()  ? 2
-                                    : 0     },
+      {"kShare",            static_cast<int>(c.share)       },
       {"kScaleFeed",        static_cast<int>(scale_feed(in))},
       {"kWalkColumns",      walk_columns(c,                   in)},
       {"kStoreVector",                   aligned_output_rows(input.problem) ? 1 : 0                                     },

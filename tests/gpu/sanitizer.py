@@ -27,12 +27,13 @@ GROUPED = ("grouped_tests", ":".join(f"*_gpu_{name}" for name in (
     "indices_any_start", "indices_change_every_row_of_few", "indices_out_of_range_are_nobodys",
     "indices_ungrouped_rows_zeroed", "offsets_aligned_32", "offsets_zeroed", "pointers_leave_rows_out",
     "pointers_of_garbage", "masked_few_rows", "masked_padded_odd", "masked_zeroed_of_few", "rows_of_4_bytes", "k_tail_few_rows",
-    "packed_scales_masked", "wide_indices_f32", "wide_masked_bf16", "wide_odd_rows", "bf16_masked_few_rows")))
+    "packed_scales_masked", "wide_indices_f32", "wide_masked_bf16", "wide_odd_rows", "bf16_masked_few_rows",
+    "split_masked_zeroed", "swapped_split_masked", "swapped_shared_rows_masked")))
 # Watching shared memory makes a kernel some hundred times slower: fewer, smaller products.
 SINGLE_FEW = ("gemm_tests", "*_gpu_*tails*:*_gpu_*odd*")
 GROUPED_FEW = ("grouped_tests", ":".join(f"*_gpu_{name}" for name in (
     "indices_change_every_row_of_few", "pointers_few_rows", "masked_few_rows", "rows_of_4_bytes_few_rows",
-    "masked_zeroed_of_few", "wide_indices_bf16")))
+    "masked_zeroed_of_few", "wide_indices_bf16", "swapped_split_indices_zeroed", "swapped_shared_rows_indices_zeroed")))
 RUNS = (("memcheck", SINGLE), ("memcheck", GROUPED), ("racecheck", SINGLE_FEW), ("racecheck", GROUPED_FEW))
 SECONDS = 240
 

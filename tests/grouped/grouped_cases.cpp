@@ -356,6 +356,22 @@ void add_wide_tiles(std::vector<GroupedCase>& cases) {
     });
     cases.back().k = k;
   }
+  // Short windows come last: of more groups than the scheduler looks at in one step.
+  add("wide_short_windows_of_many_groups", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 140, c.n = 72, c.counts.assign(140, 0);
+    c.counts[0] = 65, c.counts[1] = 140, c.counts[70] = 64, c.counts[126] = 3, c.counts[139] = 130;
+  });
+  add("wide_short_windows_pointers_zeroed", [](GroupedCase& c) {
+    c.layout = kPointers, c.groups = 4, c.m = 420, c.integers = {3, 130, 130, 260, 380};
+    c.zero_ungrouped = true, c.out = DType::kBF16;
+  });
+  // One group with rows of its own has no scheduler.
+  add("wide_one_group_masked", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 300, c.counts = {203}, c.n = 264, c.out = DType::kBF16;
+  });
+  add("wide_one_group_masked_beyond", [](GroupedCase& c) {
+    c.layout = kMasked, c.groups = 1, c.m = 150, c.integers = {1000}, c.k = 400, c.n = 100;
+  });
   add("narrow_for_many_rows", [](GroupedCase& c) { c.counts = {100, 3, 0, 90}; });
   cases.back().sides = GroupedCase::Sides::kSwapped;
 }
@@ -385,18 +401,88 @@ std::vector<GroupedCase> clustered_cases() {
     c.row_alignment = 128, c.zero_ungrouped = true;
   });
   cases.back().sides = GroupedCase::Sides::kSharedRows;
+  add("swapped_shared_rows_masked", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 90, c.counts = {90, 0, 1, 40}, c.n = 300, c.k = 512;
+    c.out = DType::kBF16;
+  });
+  cases.back().sides = GroupedCase::Sides::kSwappedSharedRows;
+  add("swapped_shared_rows_indices_zeroed", [](GroupedCase& c) {
+    c.counts = {33, 0, 64, 7}, c.alignment = 8, c.n = 200, c.k = 256, c.zero_ungrouped = true;
+  });
+  cases.back().sides = GroupedCase::Sides::kSwappedSharedRows;
+  return cases;
+}
+
+// More tiles than the ring of work has places, splits of unequal length or of less than a quad of
+// scales, rows of no group, scales and codes that come by copies.
+std::vector<GroupedCase> split_cases() {
+  std::vector<GroupedCase> cases;
+  const auto add = [&](std::string name, GroupedCase::Sides sides, void (*change)(GroupedCase&)) {
+    cases.push_back(with(std::move(name), change));
+    cases.back().sides = sides;
+  };
+  using Sides = GroupedCase::Sides;
+  add("split_masked_zeroed", Sides::kSplit, [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 40, c.counts = {40, 0, 1, 33, 5, 2}, c.k = 640,
+    c.zero_ungrouped = true;
+  });
+  add("split_indices", Sides::kSplit, [](GroupedCase& c) {
+    c.counts = {100, 0, 70, 129, 1}, c.n = 264, c.k = 1100, c.out = DType::kBF16;
+  });
+  add("split_pointers_column_major_scales", Sides::kSplit, [](GroupedCase& c) {
+    c.layout = kPointers, c.counts = {70, 0, 1, 60}, c.k = 512, c.a_major = ScaleMajor::kColumn;
+  });
+  add("split_offsets_copied_codes_zeroed", Sides::kSplit, [](GroupedCase& c) {
+    c.layout = kOffsets, c.groups = 3, c.m = 200, c.integers = {30, 130, 170}, c.k = 516;
+    c.row_alignment = 8, c.zero_ungrouped = true;
+  });
+  add("swapped_split_one_group_masked", Sides::kSwappedSplit, [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 70, c.counts = {37}, c.n = 300, c.k = 1152, c.out = DType::kF16;
+  });
+  add("split_one_group_without_rows", Sides::kSplit, [](GroupedCase& c) {
+    c.layout = kMasked, c.groups = 1, c.m = 70, c.integers = {-3}, c.k = 512;
+  });
+  add("swapped_split_masked", Sides::kSwappedSplit, [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 40, c.counts = {40, 0, 1, 33, 5, 2}, c.n = 300, c.k = 1152;
+    c.out = DType::kF16;
+  });
+  add("swapped_split_indices_zeroed", Sides::kSwappedSplit, [](GroupedCase& c) {
+    c.counts = {33, 0, 64, 7}, c.alignment = 8, c.k = 768, c.zero_ungrouped = true;
+  });
   return cases;
 }
 
 PlanOverrides GroupedCase::overrides(Arch arch) const {
   PlanOverrides forced;
   if (sides == Sides::kPlanned) return forced;
-  if (sides == Sides::kSharedWeights || sides == Sides::kSharedRows) {
-    forced.family = KernelFamily::kSm90;
-    forced.tile_m = 128;
-    forced.tile_n = sides == Sides::kSharedWeights ? 256 : 64;
-    forced.cluster = 2;
+  const auto force = [&](KernelFamily family, int tile_m, int tile_n, int cluster,
+                         int split) -> PlanOverrides& {
+    forced.family = family;
+    forced.tile_m = tile_m;
+    forced.tile_n = tile_n;
+    forced.cluster = cluster;
+    forced.split_k = split;
     return forced;
+  };
+  switch (sides) {
+    case Sides::kSharedWeights:
+      force(KernelFamily::kSm90, 128, 256, 2, 1).constants = {
+          {"kShare", 1}
+      };
+      return forced;
+    case Sides::kSharedRows:
+      force(KernelFamily::kSm90, 128, 64, 2, 1).constants = {
+          {"kShare", 2}
+      };
+      return forced;
+    case Sides::kSwappedSharedRows:
+      force(KernelFamily::kSm90Swap, 64, 128, 2, 1).constants = {
+          {"kShare", 1}
+      };
+      return forced;
+    case Sides::kSplit: return force(KernelFamily::kSm90, 128, 64, 2, 2);
+    case Sides::kSwappedSplit: return force(KernelFamily::kSm90Swap, 32, 128, 3, 3);
+    default: break;
   }
   const bool rows = sides == Sides::kRows;
   if (!arch_info(arch).has_tensor_memory) {

@@ -90,6 +90,10 @@ INSTANTIATE_TEST_SUITE_P(Clusters, Grouped,
                          testing::Combine(testing::ValuesIn(devices_with_wgmma()),
                                           testing::ValuesIn(clustered_cases())),
                          case_name);
+INSTANTIATE_TEST_SUITE_P(Splits, Grouped,
+                         testing::Combine(testing::ValuesIn(devices_with_wgmma()),
+                                          testing::ValuesIn(split_cases())),
+                         case_name);
 
 TEST(Grouped, NoRowsSucceedAndLaunchNothing) {
   const auto context = *Context::create({});

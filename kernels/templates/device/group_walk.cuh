@@ -37,6 +37,11 @@ __device__ __forceinline__ int owner_of_rows(int group) {
   return Spec::kZeroUngrouped != 0 && group < 0 ? ~group : group;
 }
 
+// Into [0, most], whatever lies in memory.
+__device__ __forceinline__ int clamp(int value, int most) {
+  return value < 0 ? 0 : value > most ? most : value;
+}
+
 // How the scheduling warp hands tiles over: a ring of slots, each with two barriers. A tile without
 // rows says that there are no more.
 struct WorkRing {
@@ -52,10 +57,11 @@ struct WorkRing {
 
   // One thread; `readers` is how many arrivals free a slot.
   __device__ __forceinline__ void init(unsigned readers) const {
-    for (int slot = 0; slot < kSlots; ++slot) {
-      mbarrier_init(full(slot), 1);
-      mbarrier_init(empty(slot), readers);
-    }
+    for (int slot = 0; slot < kSlots; ++slot) init_slot(slot, readers);
+  }
+  __device__ __forceinline__ void init_slot(int slot, unsigned readers) const {
+    mbarrier_init(full(slot), 1);
+    mbarrier_init(empty(slot), readers);
   }
 };
 
@@ -121,7 +127,8 @@ struct WorkReader {
 
 // The walk itself; every lane of one warp calls everything. Order is how the windows of a group and
 // its columns follow each other: at(windows, index, window, column tile), both of the size of what
-// kCluster CTAs take together, kWindow rows by kColumns columns.
+// kCluster CTAs take together, kWindow rows by kColumns columns; kShortLast where a window that is
+// half empty takes less time.
 template <class Order>
 struct GroupWalk {
   enum : int {
@@ -129,9 +136,14 @@ struct GroupWalk {
     kColumnTiles = (Spec::kN + Order::kColumns - 1) / Order::kColumns,
     kIndices = Spec::kGroupLayout == kRowIndices,
     kZeroes = Spec::kZeroUngrouped != 0,
-    // Groups that the walk passes. Where groups share all rows, the rows behind the last are those
-    // of one more, which has none itself.
-    kPassed = Spec::kGroups + (kZeroes && Spec::kGroupLayout != kMasked ? 1 : 0),
+    // Groups that have rows, zeroed ones included. Where groups share all rows, the rows behind the
+    // last are those of one more, which has none itself.
+    kOwners = Spec::kGroups + (kZeroes && Spec::kGroupLayout != kMasked ? 1 : 0),
+    // Where windows that are half empty take less time they come when all others have been passed:
+    // every CTA then has as many of either kind as the next, and ends with short ones.
+    kShortLast = Order::kShortLast != 0 && !kIndices,
+    // Groups that the walk passes, twice if so.
+    kPassed = kOwners * (kShortLast ? 2 : 1),
     // Groups, or rows of a window, that a lane looks at in one step.
     kWanted = ((kIndices ? static_cast<int>(kWindow) : kPassed) + 31) / 32,
     kPerLane = kWanted < 1   ? 1
@@ -193,9 +205,6 @@ struct GroupWalk {
   static __device__ __forceinline__ int step() {
     return static_cast<int>(gridDim.x) / Order::kCluster;
   }
-  static __device__ __forceinline__ int clamp(int value, int most) {
-    return value < 0 ? 0 : value > most ? most : value;
-  }
 
   // The rows of a group, in bounds and in order.
   __device__ __forceinline__ void bounds(int group, int& begin, int& end) const {
@@ -245,7 +254,26 @@ struct GroupWalk {
     __device__ __forceinline__ int gap_windows() const {
       return kZeroes ? (gap_end - gap + kWindow - 1) / kWindow : 0;
     }
+    // Of windows(): the last, if it is no more than half full and comes last.
+    __device__ __forceinline__ int short_windows() const {
+      const int rest = (end - begin) % kWindow;
+      return kShortLast && rest > 0 && rest <= kWindow / 2 ? 1 : 0;
+    }
+    // Those of the first pass, or of the second; without passes, all.
+    __device__ __forceinline__ int first_windows() const { return windows() - short_windows(); }
+    __device__ __forceinline__ int passed_windows(bool second) const {
+      return !kShortLast ? windows() + gap_windows()
+             : second    ? short_windows() + gap_windows()
+                         : first_windows();
+    }
   };
+  // Whether what is passed as the `index`-th is a group's short window.
+  static __device__ __forceinline__ bool second_pass(int index) {
+    return kShortLast && index >= kOwners;
+  }
+  static __device__ __forceinline__ int owner(int index) {
+    return second_pass(index) ? index - kOwners : index;
+  }
   __device__ __forceinline__ Span span(int group) const {
     Span s = {m, m, 0, 0};
     if (!kZeroes || group < Spec::kGroups) bounds(group, s.begin, s.end);
@@ -253,9 +281,10 @@ struct GroupWalk {
     return s;
   }
 
-  __device__ __forceinline__ int units(int group) const {
-    const Span s = span(group);
-    const long long count = static_cast<long long>(s.windows() + s.gap_windows()) * kColumnTiles;
+  __device__ __forceinline__ int units(int index) const {
+    const Span s = span(owner(index));
+    const long long count =
+        static_cast<long long>(s.passed_windows(second_pass(index))) * kColumnTiles;
     return count > kMostUnits ? static_cast<int>(kMostUnits) : static_cast<int>(count);
   }
 
@@ -280,10 +309,10 @@ struct GroupWalk {
   __device__ __forceinline__ void load_page() {
 #pragma unroll
     for (int i = 0; i < kPerLane; ++i) {
-      const int group = page + 32 * i + lane;
-      through[i] = group < kPassed ? units(group) : 0;
+      const int index = page + 32 * i + lane;
+      through[i] = index < kPassed ? units(index) : 0;
       if constexpr (Spec::kCountInvalid != 0) {
-        if (blockIdx.x == 0 && group < Spec::kGroups) count_bounds(group);
+        if (blockIdx.x == 0 && index < Spec::kGroups) count_bounds(index);
       }
     }
     int sum = before;
@@ -312,12 +341,15 @@ struct GroupWalk {
       }
       if (passed < kPage) {
         start = static_cast<int>(__reduce_max_sync(0xffffffffu, static_cast<unsigned>(start)));
-        const int group = page + passed;
-        if (group >= kPassed) return {0, 0, 0, 0};
+        const int index = page + passed;
+        if (index >= kPassed) return {0, 0, 0, 0};
+        const bool second = second_pass(index);
+        const int group = owner(index);
         const Span s = span(group);
         int window, column_tile;
-        Order::at(s.windows() + s.gap_windows(), unit - start, window, column_tile);
+        Order::at(s.passed_windows(second), unit - start, window, column_tile);
         unit += step();
+        if (second) window += s.first_windows();
         const bool zeroed = kZeroes && window >= s.windows();
         if (zeroed) window -= s.windows();
         const int first = (zeroed ? s.gap : s.begin) + window * kWindow;

@@ -124,7 +124,7 @@ struct Walk {
 
 // The order of the tiles of one group: that of the whole product, over the group's windows.
 struct GroupOrder {
-  enum : int { kWindow = Spec::kTileM, kColumns = Spec::kTileN, kCluster = 1 };
+  enum : int { kWindow = Spec::kTileM, kColumns = Spec::kTileN, kCluster = 1, kShortLast = 0 };
 
   static __device__ __forceinline__ void at(int windows, int index, int& window, int& column_tile) {
     constexpr int kTilesN = ceil_div(Spec::kN, Spec::kTileN);

@@ -136,17 +136,22 @@ struct Config {
     kBarriers = kScaleRing + kScaleSlots * kScaleSlotBytes,
     // Grouped products: the ring through which tiles reach the roles.
     kGrouped = Spec::kGroupLayout != kNotGrouped,
+    // One group with rows of its own is a plain product of as many rows as the device finds in
+    // memory; else one warp finds the tiles.
+    kOneGroup = Spec::kGroupLayout == kMasked && Spec::kGroups == 1 && Spec::kZeroUngrouped == 0 &&
+                Spec::kCountInvalid == 0,
+    kScheduled = kGrouped && !kOneGroup,
     kWorkRing = kBarriers + 8 * 2 * Spec::kStages,
-    kSharedBytes = kWorkRing + (kGrouped ? WorkRing::kBytes : 0),
+    kSharedBytes = kWorkRing + (kScheduled ? WorkRing::kBytes : 0),
     // Split-K partials lie over the stages, as [m][n] with rows of kPartialStride floats. The 4
     // extra floats spread a warp's stores over the banks.
     kPartialStride = Spec::kTileN + 4,
     kPartialBytes = 4 * Spec::kTileM * kPartialStride,
 
     // The producer warpgroup: warps 0-2 feed tiles (one thread is enough for TMA), warp 3 scales.
-    // Grouped products need warp 2 to find the tiles.
+    // Scheduled products need warp 2 to find the tiles.
     kCopyFeed = kRowFeed != kFeedTma || kColumnFeed != kFeedTma,
-    kCopyThreads = kGrouped ? 64 : 96,
+    kCopyThreads = kScheduled ? 64 : 96,
     // Grouped products whose tiles do not wait to be stored: beside so many sums there are no
     // registers for it, unless TMA stores; and warps that copy codes speak for a stage when they
     // have asked for three more, for which they may need a tile that finds no place while one
@@ -157,11 +162,13 @@ struct Config {
     kWorkReaders = kMathWarps + (kCopyFeed ? kCopyThreads / 32 : 1),  // and who copies scales
     kFullArrivals = (kTmaBytes > 0 ? 1 : 0) + (kCopyFeed ? kCopyThreads : 0),  // and scales
     kMulticast = Spec::kCluster > 1 && Spec::kShare != kShareNone,
+    kHalvesWindows = kScheduled && !kSwap && Spec::kShare == kShareColumns && kRows % 128 == 0,
     kEmptyArrivals = kMathWarps * (kMulticast ? Spec::kCluster : 1),
   };
 };
 
 static_assert(Spec::kArch == 90, "wgmma exists on sm_90a alone");
+static_assert(!Config::kHalvesWindows || Spec::kCluster == 2, "halves");
 static_assert(Spec::kTileK == 128, "a stage is one 128-byte swizzle row");
 static_assert(Spec::kGroupK % 32 == 0 && Spec::kGroupN >= 1, "scale blocks");
 static_assert(!Config::kScaleTma ||
@@ -184,7 +191,6 @@ static_assert(Config::kScaled || Spec::kSplitK == 1, "16-bit operands do not spl
 static_assert(!Config::kMulticast || !Config::kCopyFeed, "only TMA multicasts");
 static_assert(Spec::kSplitK == 1 || Config::kPartialBytes <= Config::kScaleRing,
               "partials fit over the stages");
-static_assert(!Config::kGrouped || Spec::kSplitK == 1, "groups do not split k");
 static_assert(Config::kSharedBytes == Spec::kSharedBytes, "the planner reckons the same");
 static_assert(Config::kSharedBytes <= 232448, "PTX ISA: sm_90 has 227 KiB a CTA");
 
@@ -291,6 +297,8 @@ struct GroupOrder {
     kWindow = Config::kSwap ? Walk::kUnitColumns : Walk::kUnitRows,
     kColumns = Config::kSwap ? Walk::kUnitRows : Walk::kUnitColumns,
     kCluster = Spec::kCluster,
+    // Not where a CTA has one window: a second that comes later reads the weights again.
+    kShortLast = Config::kHalvesWindows,
   };
 
   static __device__ __forceinline__ void at(int windows, int index, int& window, int& column_tile) {
@@ -316,7 +324,7 @@ struct Tiles {
 
   // False when there are no more. All lanes of a warp.
   __device__ __forceinline__ bool next(TileOrigin& tile) {
-    if constexpr (Config::kGrouped) {
+    if constexpr (Config::kScheduled) {
       GroupTile found;
       if (!reader.next(found)) return false;
       tile = origin(found);
@@ -333,7 +341,7 @@ struct Tiles {
   // place of the tile passed is known until it is released, and takes no registers where tiles have
   // groups.
   __device__ __forceinline__ bool open(TileOrigin& tile) {
-    if constexpr (Config::kGrouped) {
+    if constexpr (Config::kScheduled) {
       GroupTile found;
       if (!reader.open(found)) return false;
       tile = origin(found);
@@ -344,7 +352,7 @@ struct Tiles {
   }
   // The tile opened, again.
   __device__ __forceinline__ TileOrigin opened(const TileOrigin& tile) const {
-    if constexpr (Config::kGrouped) {
+    if constexpr (Config::kScheduled) {
       GroupTile found;
       reader.reread_opened(found);
       return origin(found);
@@ -353,14 +361,14 @@ struct Tiles {
     }
   }
   __device__ __forceinline__ void pass(const TileOrigin& tile) {
-    if constexpr (Config::kGrouped) {
+    if constexpr (Config::kScheduled) {
       reader.pass();
     } else {
       last = tile;
     }
   }
   __device__ __forceinline__ TileOrigin passed() const {
-    if constexpr (Config::kGrouped) {
+    if constexpr (Config::kScheduled) {
       GroupTile found;
       reader.reread_passed(found);
       return origin(found);
@@ -369,18 +377,25 @@ struct Tiles {
     }
   }
   __device__ __forceinline__ void release_passed() const {
-    if constexpr (Config::kGrouped) {
+    if constexpr (Config::kScheduled) {
       reader.release_passed();
     }
   }
 
  private:
   // This CTA's part of what the scheduler found for the cluster; without rows if the group ends
-  // before it.
+  // before it. Neighbours along m that find no more than one of them has room for take half each.
   __device__ __forceinline__ TileOrigin origin(const GroupTile& found) const {
     TileOrigin tile = {Config::kSwap ? found.column : found.row,
                        Config::kSwap ? found.row : found.column, found.end, found.group};
-    walk.move_to_rank(tile);
+    if constexpr (Config::kHalvesWindows) {
+      const int part = found.end - found.row <= Config::kRows ? Config::kRows / 2
+                                                              : static_cast<int>(Config::kRows);
+      tile.row += walk.rank * part;
+      tile.end = found.end - tile.row < part ? found.end : tile.row + part;
+    } else {
+      walk.move_to_rank(tile);
+    }
     return tile;
   }
 };
@@ -390,13 +405,19 @@ __device__ __forceinline__ bool has_operands(const TileOrigin& tile) {
   return !Config::kGrouped || Spec::kZeroUngrouped == 0 || tile.group >= 0;
 }
 
-// Split-K: after the k-blocks of a tile all threads of the cluster meet twice, around the reduction
-// that reads every CTA's partials. Partials and tiles share memory: the fence orders the ordinary
-// accesses before the next tile's TMA.
+// Split-K: after the k-blocks of a tile all threads of the cluster that have not ended meet twice,
+// around the reduction that reads every CTA's partials (PTX ISA, barrier.cluster: exited threads
+// are not waited for). Partials and tiles share memory: the fence orders the ordinary accesses
+// before the next tile's TMA.
 __device__ __forceinline__ void meet_cluster() {
   if constexpr (Spec::kSplitK > 1) {
     __syncwarp();
     fence_proxy_async();
     cluster_sync();
   }
+}
+// Both, for a warp without a part in the sums.
+__device__ __forceinline__ void attend_meetings() {
+  meet_cluster();
+  meet_cluster();
 }

@@ -84,7 +84,10 @@ __device__ __forceinline__ void produce_by_tma(const Shared& shared, const GemmP
   ScaleSlot scales;
   Tiles tiles(shared, walk);
   for (TileOrigin tile; tiles.next(tile);) {
-    if (!has_operands(tile)) continue;
+    if (!has_operands(tile)) {
+      attend_meetings();
+      continue;
+    }
     for (int k_block = walk.k_begin(); k_block < walk.k_end(); ++k_block) {
       mbarrier_wait(shared.empty(cursor.stage), cursor.phase ^ 1);
       if constexpr (Config::kScaleTma) {
@@ -100,8 +103,7 @@ __device__ __forceinline__ void produce_by_tma(const Shared& shared, const GemmP
       }
       cursor.next();
     }
-    meet_cluster();
-    meet_cluster();
+    attend_meetings();
   }
 }
 
@@ -158,6 +160,7 @@ __device__ __forceinline__ void produce_by_copies(const Shared& shared, const Ge
     if (!has_operands(tile)) {
       // Whoever waits for these stages keeps the slot that the next tile may come in.
       publish_all();
+      attend_meetings();
       continue;
     }
     const unsigned char* a = p.a + (Config::kGrouped ? tile.group * p.a_group_stride : 0);
@@ -188,8 +191,7 @@ __device__ __forceinline__ void produce_by_copies(const Shared& shared, const Ge
     if constexpr (Spec::kSplitK > 1) {
       publish_all();
     }
-    meet_cluster();
-    meet_cluster();
+    attend_meetings();
   }
   publish_all();
 }
@@ -307,12 +309,15 @@ __device__ __forceinline__ void produce_scales(const Shared& shared, const GemmP
   const ScaleSource<Spec::kPackedB != 0> b(p.b_scales, p.b_scale_stride_n, p.b_scale_stride_k,
                                            Config::kGrouped ? p.b_scale_group_stride : 0);
   // Where a tile must be over before the next one is known, its last stages are settled first.
-  constexpr bool kTileByTile = Config::kGrouped || Spec::kSplitK > 1;
+  constexpr bool kTileByTile = Config::kScheduled || Spec::kSplitK > 1;
   constexpr int kScaleRowsN = ceil_div(Spec::kN, Spec::kGroupN);
   ScaleFeed feed{shared};
   Tiles tiles(shared, walk);
   for (TileOrigin tile; tiles.next(tile);) {
-    if (!has_operands(tile)) continue;
+    if (!has_operands(tile)) {
+      attend_meetings();
+      continue;
+    }
     const long long a_offset = Config::kGrouped ? tile.group * p.a_scale_group_stride : 0;
     const long long b_offset = Config::kGrouped ? tile.group * p.b_scale_group_stride : 0;
     for (int k_block = walk.k_begin(); k_block < walk.k_end();) {
@@ -343,8 +348,7 @@ __device__ __forceinline__ void produce_scales(const Shared& shared, const GemmP
     if constexpr (kTileByTile) {
       feed.template settle<0>();
     }
-    meet_cluster();
-    meet_cluster();
+    attend_meetings();
   }
   feed.template settle<0>();
 }
@@ -353,9 +357,12 @@ __device__ __forceinline__ void produce_scales(const Shared& shared, const GemmP
 __device__ __forceinline__ void schedule(const Shared& shared, const GemmParams& p, int lane) {
   GroupWalk<GroupOrder> walk(p, lane);
   WorkWriter writer = {{shared.base + Config::kWorkRing}, {}};
-  GroupTile tile;
-  do {
+  GroupTile tile = walk.next();
+  writer.put(tile, lane);
+  while (tile.row < tile.end) {
+    // The next tile is known before this one's splits meet, where no warp may be missing.
     tile = walk.next();
     writer.put(tile, lane);
-  } while (tile.row < tile.end);
+    attend_meetings();
+  }
 }

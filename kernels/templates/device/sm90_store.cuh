@@ -194,7 +194,7 @@ __device__ __forceinline__ void reduce_partials(const Shared& shared, const Gemm
   constexpr int kQuads = Spec::kTileN / 4;
   const int first_m = Config::kSwap ? tile.column : tile.row;
   const int first_n = Config::kSwap ? tile.row : tile.column;
-  Output* out = static_cast<Output*>(p.out);
+  Output* out = group_output(p, tile);
   for (int i = rank * Config::kMathThreads + static_cast<int>(threadIdx.x);
        i < Spec::kTileM * kQuads; i += Spec::kSplitK * Config::kMathThreads) {
     const int row_m = i / kQuads;

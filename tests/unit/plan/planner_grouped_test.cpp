@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -49,11 +50,12 @@ TEST_P(PlannerGrouped, CandidatesKeepGroupsApartAndFitTheMachine) {
         const std::map<std::string, int64_t> field(plan.extra_fields.begin(),
                                                    plan.extra_fields.end());
         const bool shares = GetParam() == Arch::kSm90a && field.at("kShare") != 0;
-        EXPECT_EQ(plan.cluster, shares ? 2 : 1) << to_string(plan);
-        if (shares && layout == GroupLayout::kRowIndices && field.at("kShare") == 1) {
+        EXPECT_EQ(plan.cluster, shares ? 2 : plan.split_k) << to_string(plan);
+        const bool two_windows = shares && !swapped(plan) && field.at("kShare") == 1;
+        if (two_windows && layout == GroupLayout::kRowIndices) {
           EXPECT_LE(plan.tile_m * plan.cluster, 256) << to_string(plan);
         }
-        EXPECT_EQ(plan.split_k, 1) << to_string(plan);
+        EXPECT_FALSE(shares && plan.split_k > 1) << to_string(plan);
         EXPECT_LE(plan.shared_bytes, arch_info(GetParam()).shared_bytes_per_cta);
         EXPECT_GE(plan.stages, 2);
       }
@@ -68,6 +70,21 @@ TEST_P(PlannerGrouped, FewRowsAGroupSwapOperandsIntoNarrowWindows) {
     EXPECT_TRUE(swapped(*plan)) << to_string(*plan);
     EXPECT_LE(plan->tile_m, 32) << to_string(*plan);
   }
+}
+
+TEST(PlannerGroupedSm90, KIsSplitWhereFewTilesLeaveSmsIdle) {
+  const auto splits = [](DType codes, int64_t groups) {
+    GemmProblem p = problem(Arch::kSm90a, GroupLayout::kMasked, groups, 64, 8);
+    p.a_dtype = p.b_dtype = codes;
+    const auto plans = plan_candidates(p);
+    EXPECT_TRUE(plans) << plans.error().to_string();
+    int most = 0;
+    for (const GemmPlan& plan : *plans) most = std::max(most, plan.split_k);
+    return most;
+  };
+  EXPECT_GT(splits(DType::kF8E4M3, 1), 1);
+  EXPECT_EQ(splits(DType::kF8E4M3, 256), 1);
+  EXPECT_EQ(splits(DType::kBF16, 1), 1) << "operands of 16 bits do not split k";
 }
 
 TEST_P(PlannerGrouped, ManyRowsAGroupTakeWideTiles) {
