@@ -219,8 +219,9 @@ extern "C" __global__ void __launch_bounds__(Spec::kThreads, 1)
   const bool scale_tma = Config::kScaleTma && p.scale_maps != 0;
   const int scale_warps = Config::kScaled && !scale_tma ? 1 : 0;
   if (warp < 4) {
-    // A warp after its number, since one would take longer than all else here; one lane, since
-    // the compiler gives each address that it does not know to be uniform a fence of its own.
+    // Each warp takes every fourth stage: one thread alone would be what a launch waits for. One
+    // lane of it does, not one a stage: the compiler puts a fence before every barrier whose
+    // address it does not know to be uniform.
     if (elect_one()) {
 #pragma unroll
       for (int stage = 0; stage < Spec::kStages; stage += 4) {

@@ -91,7 +91,9 @@ assert bool((out == 128).all())
 
 
 def test_torch_compile_may_trace_the_first_call_of_a_torch_that_came_later() -> None:
-    run = subprocess.run([sys.executable, "-c", FIRST_CALL], env=dict(os.environ), capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", FIRST_CALL], env=dict(os.environ), capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stderr
 
 

@@ -252,7 +252,8 @@ double estimate(const Choice& c, const Inputs& in) {
   // Rows behind a group's end are not multiplied: of a window that is half empty one warpgroup, or
   // one wave of each. Of a cluster's two windows that hold no more than one, each CTA has half.
   double short_window = 1;
-  if (!c.swap && c.warpgroups() > 1 && c.rows > 64) {
+  const bool halves = scheduled(p) || !c.shares_columns();
+  if (!c.swap && halves && c.warpgroups() > 1 && c.rows > 64) {
     short_window = std::max({c.waves() > 1 ? chain / 2 : chain, tensor / 2, load}) / block;
   }
   const double compute = average_turns(c, in, short_window) *

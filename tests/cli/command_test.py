@@ -83,6 +83,7 @@ class CommandLine(unittest.TestCase):
                 (("selftest", "--device", "cuda:0", "--arch", "sm_90a"), ("--arch", "cuda:0")),
                 (("compile", OPERATION, "--floor", "--ptx", "x"), ("--ptx", "--floor")),
                 (("run", OPERATION, "--device", "sim", "--data", "x"), ("--data: expected seed", "'x'")),
+                (("run", OPERATION, "--device", "sim", "--seed", "-1"), ("--seed", "expected an integer", "'-1'")),
                 ((*plan, "--out-dtype", "x"), ("--out-dtype: expected one of", "'x'")),
                 (("tune", "--list", "--merge", "x"), ("--list", "--merge")),
             ):

@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <limits>
 
 namespace jitgemm::cli {
 namespace {
@@ -31,6 +32,19 @@ Result<Enum> choice_flag(const char* flag, const std::string& text,
 }
 
 }  // namespace
+
+CLI::Validator integer_from(uint64_t least) {
+  return CLI::Validator(
+      [least](std::string& text) -> std::string {
+        constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+        uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc() && stop == end && value >= least && value <= kMost) return "";
+        return fmt::format("expected an integer from {} to {}, found '{}'", least, kMost, text);
+      },
+      "", "");
+}
 
 CLI::Option* comma_list(CLI::Option* option) {
   return option->delimiter(',')->allow_extra_args(false);

@@ -67,6 +67,9 @@ Result<TuningDatabase> tuning_for(const Cli& cli);
 // A list with commas. The flag takes one argument, so that a file behind it is not one of its
 // values.
 CLI::Option* comma_list(CLI::Option* option);
+// Whole numbers of 64 bits from `least` on; CLI11's own would take what is too large for the
+// largest, and what is negative for something large.
+CLI::Validator integer_from(uint64_t least);
 
 // The device that kernels are planned for where none is opened.
 struct TargetFlags {

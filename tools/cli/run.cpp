@@ -182,7 +182,9 @@ void add_run_command(CLI::App& app, Cli& cli) {
                       "Simulator arithmetic: exact, hopper or blackwell (default by arch)");
   command->add_option("--sim-seed", flags->sim_seed,
                       "Simulator schedule: 0 is the latest legal one");
-  command->add_option("--seed", flags->seed, "Seed of the drawn inputs")->capture_default_str();
+  command->add_option("--seed", flags->seed, "Seed of the drawn inputs")
+      ->check(integer_from(0))
+      ->capture_default_str();
   command
       ->add_option("--data", flags->data,
                    "Drawn inputs: seed, amax, uniform, wide, integers or special")

@@ -11,10 +11,8 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <vector>
 
 namespace jitgemm::cli {
@@ -36,21 +34,6 @@ struct SimFlags {
   bool statistics = false;
   bool strict = false;
 };
-
-// The range that the description's options have; CLI11's own would take what is too large for the
-// largest.
-CLI::Validator integer_from(uint64_t least) {
-  return CLI::Validator(
-      [least](std::string& text) -> std::string {
-        constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-        uint64_t value = 0;
-        const char* end = text.data() + text.size();
-        const auto [stop, error] = std::from_chars(text.data(), end, value);
-        if (error == std::errc() && stop == end && value >= least && value <= kMost) return "";
-        return fmt::format("expected an integer from {} to {}, found '{}'", least, kMost, text);
-      },
-      "", "");
-}
 
 // A flag that was given wins over the description's options.
 Status apply(const SimFlags& flags, simrun::RunOptions& options) {

@@ -162,13 +162,13 @@ struct Config {
     kWorkReaders = kMathWarps + (kCopyFeed ? kCopyThreads / 32 : 1),  // and who copies scales
     kFullArrivals = (kTmaBytes > 0 ? 1 : 0) + (kCopyFeed ? kCopyThreads : 0),  // and scales
     kMulticast = Spec::kCluster > 1 && Spec::kShare != kShareNone,
+    // Two CTAs that share the weights of a group's two windows halve what is no more than one.
     kHalvesWindows = kScheduled && !kSwap && Spec::kShare == kShareColumns && kRows % 128 == 0,
     kEmptyArrivals = kMathWarps * (kMulticast ? Spec::kCluster : 1),
   };
 };
 
 static_assert(Spec::kArch == 90, "wgmma exists on sm_90a alone");
-static_assert(!Config::kHalvesWindows || Spec::kCluster == 2, "halves");
 static_assert(Spec::kTileK == 128, "a stage is one 128-byte swizzle row");
 static_assert(Spec::kGroupK % 32 == 0 && Spec::kGroupN >= 1, "scale blocks");
 static_assert(!Config::kScaleTma ||
@@ -189,6 +189,8 @@ static_assert(!Config::kTmaStore || (!Config::kSwap && Spec::kSplitK == 1 &&
               "TMA stores whole boxes of a tile whose rows are those of the output");
 static_assert(Config::kScaled || Spec::kSplitK == 1, "16-bit operands do not split k");
 static_assert(!Config::kMulticast || !Config::kCopyFeed, "only TMA multicasts");
+static_assert(!Config::kHalvesWindows || Spec::kCluster == 2,
+              "a window is halved between two CTAs");
 static_assert(Spec::kSplitK == 1 || Config::kPartialBytes <= Config::kScaleRing,
               "partials fit over the stages");
 static_assert(Config::kSharedBytes == Spec::kSharedBytes, "the planner reckons the same");
@@ -416,6 +418,7 @@ __device__ __forceinline__ void meet_cluster() {
     cluster_sync();
   }
 }
+
 // Both, for a warp without a part in the sums.
 __device__ __forceinline__ void attend_meetings() {
   meet_cluster();
