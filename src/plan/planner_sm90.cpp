@@ -283,7 +283,7 @@ int64_t walk_columns(const Choice& c, const Inputs& in) {
   const int64_t all = std::max<int64_t>(1, c.swap ? in.units_m(c) : in.units_n(c));
   // Swapped, the columns are a group's few windows: its weights are read once for all of them, and
   // how many there are must not make another kernel.
-  if (scheduled(p) && c.swap) return kBand;
+  if (p.grouping.grouped() && c.swap) return kBand;
   // Tiles that all run at once: those that read the same weights begin side by side, so that the
   // weights come from memory once (237 x 4096 x 4096 on an H200: 12.4 us; side by side along
   // n 15.1).

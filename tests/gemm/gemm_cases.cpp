@@ -146,9 +146,10 @@ std::vector<GemmCase> gemm_cases() {
        .k = 512 * 8,
        .out = DType::kBF16,
        .scale_shift = 8},
-      {.name = "padded_rows_odd",                                                                                                                                                                                                                         .m = 66,.n = 120, .k = 240, .out = DType::kBF16, .padding = 3},
+      {.name = "small_blocks_split_k_tail",                                                                                                                                                                                                                         .m = 2,.n = 256, .k = 4160, .group_k = 64},
+      {                                                                                        .name = "padded_rows_odd",                                                                                                                                                                                                                    .m = 66,.n = 120, .k = 240, .out = DType::kBF16, .padding = 3},
  // Policies of m.
-      {                                                                                        .name = "class_of_m",                                                                                                                                                                                                                              .m = 90,.n = 128, .k = 256, .policy = MPolicy::kClass},
+      {                                                                               .name = "class_of_m",                                                                                  .m = 90,.n = 128, .k = 256, .policy = MPolicy::kClass},
       {                                                              .name = "any_m",                                                                                                                                                                                 .m = 90,.n = 128, .k = 256, .policy = MPolicy::kAny},
  // Powers of two.
       {                      .name = "declared_powers_of_two",
@@ -156,7 +157,7 @@ std::vector<GemmCase> gemm_cases() {
        .n = 200,
        .k = 400,
        .values = ScaleValues::kPowerOfTwo},
-      {                                                   .name = "e8m0_scales",                                                                                                                                                                      .m = 130,                                                       .n = 136, .k = 256, .scales = DType::kF8E8M0},
+      {                                                   .name = "e8m0_scales",                                                                                                                                                                      .m = 130,                                              .n = 136, .k = 256, .scales = DType::kF8E8M0},
       {                                                                        .name = "e8m0_group_32",
        .m = 70,
        .n = 72,

@@ -356,15 +356,6 @@ void add_wide_tiles(std::vector<GroupedCase>& cases) {
     });
     cases.back().k = k;
   }
-  // Short windows come last: of more groups than the scheduler looks at in one step.
-  add("wide_short_windows_of_many_groups", [](GroupedCase& c) {
-    c.layout = kMasked, c.m = 140, c.n = 72, c.counts.assign(140, 0);
-    c.counts[0] = 65, c.counts[1] = 140, c.counts[70] = 64, c.counts[126] = 3, c.counts[139] = 130;
-  });
-  add("wide_short_windows_pointers_zeroed", [](GroupedCase& c) {
-    c.layout = kPointers, c.groups = 4, c.m = 420, c.integers = {3, 130, 130, 260, 380};
-    c.zero_ungrouped = true, c.out = DType::kBF16;
-  });
   // One group with rows of its own has no scheduler.
   add("wide_one_group_masked", [](GroupedCase& c) {
     c.layout = kMasked, c.m = 300, c.counts = {203}, c.n = 264, c.out = DType::kBF16;
@@ -392,6 +383,18 @@ std::vector<GroupedCase> clustered_cases() {
   add("shared_weights_masked_zeroed", [](GroupedCase& c) {
     c.layout = kMasked, c.m = 270, c.counts = {270, 0, 128, 31}, c.k = 512, c.zero_ungrouped = true;
   });
+  // Short windows come last: of more groups than the scheduler looks at in one step.
+  add("shared_weights_short_windows_of_many_groups", [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 260, c.n = 72, c.k = 128, c.counts.assign(140, 0);
+    c.counts[0] = 129, c.counts[1] = 260, c.counts[70] = 128, c.counts[126] = 3,
+    c.counts[139] = 250;
+  });
+  cases.back().sides = GroupedCase::Sides::kSharedNarrowWeights;
+  add("shared_weights_short_windows_pointers_zeroed", [](GroupedCase& c) {
+    c.layout = kPointers, c.groups = 4, c.m = 520, c.integers = {3, 130, 130, 390, 480}, c.k = 128;
+    c.zero_ungrouped = true, c.out = DType::kBF16;
+  });
+  cases.back().sides = GroupedCase::Sides::kSharedNarrowWeights;
   add("shared_rows_pointers", [](GroupedCase& c) {
     c.layout = kPointers, c.counts = {140, 0, 1, 60}, c.n = 200, c.k = 400, c.out = DType::kF16;
   });
@@ -401,6 +404,15 @@ std::vector<GroupedCase> clustered_cases() {
     c.row_alignment = 128, c.zero_ungrouped = true;
   });
   cases.back().sides = GroupedCase::Sides::kSharedRows;
+  // An odd number of tiles along n, which ends with the first of a cluster's two.
+  for (const DType out : {DType::kF32, DType::kBF16}) {
+    const bool f32 = out == DType::kF32;
+    add(f32 ? "shared_rows_odd_tiles_f32" : "shared_rows_odd_tiles_bf16", [](GroupedCase& c) {
+      c.counts = {30, 0, 41, 19}, c.n = 192, c.k = 128;
+    });
+    cases.back().out = out;
+    cases.back().sides = GroupedCase::Sides::kSharedRows;
+  }
   add("swapped_shared_rows_masked", [](GroupedCase& c) {
     c.layout = kMasked, c.m = 90, c.counts = {90, 0, 1, 40}, c.n = 300, c.k = 512;
     c.out = DType::kBF16;
@@ -436,6 +448,17 @@ std::vector<GroupedCase> split_cases() {
     c.layout = kOffsets, c.groups = 3, c.m = 200, c.integers = {30, 130, 170}, c.k = 516;
     c.row_alignment = 8, c.zero_ungrouped = true;
   });
+  // The last stage of k is short, and those of other splits are not.
+  add("split_small_blocks_k_tail", Sides::kSplit, [](GroupedCase& c) {
+    c.counts = {33, 0, 70}, c.k = 1088, c.group_k = 64;
+  });
+  add("swapped_split_smallest_blocks_k_tail", Sides::kSwappedSplit, [](GroupedCase& c) {
+    c.layout = kMasked, c.m = 20, c.counts = {20, 3}, c.k = 832, c.group_k = 32;
+  });
+  // Copies that land some stages later, into fewer stages than that.
+  add("few_stages_of_copied_bf16", Sides::kTwoStages, [](GroupedCase& c) {
+    c.counts = {40, 0, 33}, c.k = 322, c.a = c.b = DType::kBF16;
+  });
   add("swapped_split_one_group_masked", Sides::kSwappedSplit, [](GroupedCase& c) {
     c.layout = kMasked, c.m = 70, c.counts = {37}, c.n = 300, c.k = 1152, c.out = DType::kF16;
   });
@@ -470,6 +493,11 @@ PlanOverrides GroupedCase::overrides(Arch arch) const {
           {"kShare", 1}
       };
       return forced;
+    case Sides::kSharedNarrowWeights:
+      force(KernelFamily::kSm90, 128, 64, 2, 1).constants = {
+          {"kShare", 1}
+      };
+      return forced;
     case Sides::kSharedRows:
       force(KernelFamily::kSm90, 128, 64, 2, 1).constants = {
           {"kShare", 2}
@@ -480,6 +508,7 @@ PlanOverrides GroupedCase::overrides(Arch arch) const {
           {"kShare", 1}
       };
       return forced;
+    case Sides::kTwoStages: force(KernelFamily::kSm90, 64, 64, 1, 1).stages = 2; return forced;
     case Sides::kSplit: return force(KernelFamily::kSm90, 128, 64, 2, 2);
     case Sides::kSwappedSplit: return force(KernelFamily::kSm90Swap, 32, 128, 3, 3);
     default: break;

@@ -49,14 +49,16 @@ struct GroupedCase {
   bool compared = true;
   // The sides of the operands, where the planner would not choose what a case is about: rows of a
   // on the wide side of a tile, or on the narrow one; or, for sm_90a, tiles of which the CTAs of a
-  // cluster share the weights, or the rows, or whose k they split.
+  // cluster share the weights, or the rows, or whose k they split, or tiles of two stages.
   enum class Sides {
     kPlanned,
     kRows,
     kSwapped,
     kSharedWeights,
+    kSharedNarrowWeights,
     kSharedRows,
     kSwappedSharedRows,
+    kTwoStages,
     kSplit,
     kSwappedSplit
   } sides = Sides::kPlanned;
@@ -69,7 +71,7 @@ struct GroupedCase {
 std::vector<GroupedCase> grouped_cases();
 // Those of clusters that share tiles, for sm_90a.
 std::vector<GroupedCase> clustered_cases();
-// And those that split k, for sm_90a.
+// And those that split k or have few stages, for sm_90a.
 std::vector<GroupedCase> split_cases();
 
 inline void PrintTo(const GroupedCase& c, std::ostream* out) {

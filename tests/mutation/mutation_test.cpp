@@ -309,7 +309,7 @@ std::vector<Subject> subjects() {
   // arrival in the right phase, and it is the readers' arrivals that the stage waits for.
   const Allowed passed = {"mbarrier.try_wait", 1, "of stages passed unread"};
   all.push_back(grouped("sm90_contiguous", contiguous, Arch::kSm90a, few_stages, {passed}));
-  all.push_back(grouped("sm90_masked", masked, Arch::kSm90a, few_stages, {}));
+  all.push_back(grouped("sm90_masked", masked, Arch::kSm90a, few_stages, {passed}));
   all.push_back(grouped("sm90_clustered", clustered, Arch::kSm90a, few_stages, {}));
   all.push_back(grouped("sm90_swap_contiguous", few, Arch::kSm90a, {}, {}));
   all.push_back(grouped("sm100_contiguous", tensor, Arch::kSm100a, wide,

@@ -153,7 +153,8 @@ __device__ __forceinline__ void named_barrier_sync(unsigned barrier, unsigned th
   asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-// PTX ISA "barrier.cluster": every thread of every CTA of the cluster takes part.
+// PTX ISA "barrier.cluster": every thread of every CTA of the cluster that has not ended takes
+// part.
 __device__ __forceinline__ void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }

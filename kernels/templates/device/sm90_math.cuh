@@ -274,9 +274,10 @@ __device__ __forceinline__ void multiply_tile(const Walk& walk, const TileOrigin
 #pragma unroll
       for (int part = 0; part < Config::kParts; ++part) {
         // A last stage that is not full has fewer parts.
-        const bool last_part = part == Config::kParts - 1 ||
-                               (last_stage && Spec::kK % Spec::kTileK != 0 &&
-                                part == ceil_div(Spec::kK % Spec::kTileK, Config::kPartK) - 1);
+        const bool last_part =
+            part == Config::kParts - 1 ||
+            (last_stage && k_block == Config::kKBlocks - 1 && Spec::kK % Spec::kTileK != 0 &&
+             part == ceil_div(Spec::kK % Spec::kTileK, Config::kPartK) - 1);
         float held_scale[Config::kHeldScales > 0 ? Config::kHeldScales : 1];
         const int block = (place * Spec::kTileK + part * Config::kPartK) / Spec::kGroupK;
         const SharedAddress scales = consumer.block_scales(block);

@@ -138,8 +138,10 @@ __device__ __forceinline__ void copy_tile(SharedAddress tile, const unsigned cha
 
 __device__ __forceinline__ void produce_by_copies(const Shared& shared, const GemmParams& p,
                                                   const Walk& walk, int warp, int lane) {
-  // A thread's copies of a stage land while it issues those of the next kLag stages.
-  constexpr int kLag = Spec::kStages - 1 < 3 ? Spec::kStages - 1 : 3;
+  // A thread's copies of a stage land while it issues those of the next kLag stages. Of 16-bit
+  // operands the math warps keep a stage until the next one is there.
+  constexpr int kMost = Spec::kStages - (Config::kScaled ? 1 : 2);
+  constexpr int kLag = kMost < 3 ? kMost : 3;
   Cursor cursor;
   Cursor landed;
   int in_flight = 0;
@@ -357,12 +359,13 @@ __device__ __forceinline__ void produce_scales(const Shared& shared, const GemmP
 __device__ __forceinline__ void schedule(const Shared& shared, const GemmParams& p, int lane) {
   GroupWalk<GroupOrder> walk(p, lane);
   WorkWriter writer = {{shared.base + Config::kWorkRing}, {}};
-  GroupTile tile = walk.next();
-  writer.put(tile, lane);
-  while (tile.row < tile.end) {
-    // The next tile is known before this one's splits meet, where no warp may be missing.
+  GroupTile tile;
+  bool first = true;
+  do {
     tile = walk.next();
     writer.put(tile, lane);
-    attend_meetings();
-  }
+    // Of the tile in front, whose splits meet after this one is known.
+    if (!first) attend_meetings();
+    first = false;
+  } while (tile.row < tile.end);
 }

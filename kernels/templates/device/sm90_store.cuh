@@ -34,7 +34,7 @@ __device__ __forceinline__ void store_rows(const GemmParams& p, TileOrigin tile,
                                            const MathThread& thread, int wave,
                                            const float (&acc)[Config::kRegisters]) {
   const int m = tile.end;
-  constexpr bool kWholeTiles = Spec::kN % Spec::kTileN == 0;  // no column tail
+  constexpr bool kWholeTiles = Spec::kN % Walk::kUnitColumns == 0;  // no column tail in a cluster
   const bool odd = thread.lane % 2 != 0;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
