@@ -332,7 +332,7 @@ bool may_share(const Choice& c, const Inputs& in) {
   if (c.split > 1 || !tma || c.warpgroups() == 1) return false;
   if ((c.shares_rows() ? c.rows : c.columns) % (8 * kShareCluster) != 0) return false;
   // The larger operand. Of groups, either: two windows share the weights, of which a group's last
-  // has none beside it when their number is odd; neighbours along n are always two.
+  // has none beside it when their number is odd; along n that happens once a window at most.
   if (!grouped && (c.swap || c.shares_columns() != (c.columns >= c.rows))) return false;
   if (c.swap && c.shares_b()) return false;
   // Names of rows are read for at most 256 of them in one step.

@@ -487,27 +487,16 @@ PlanOverrides GroupedCase::overrides(Arch arch) const {
     forced.split_k = split;
     return forced;
   };
+  // The number is Spec::kShare.
+  const auto share = [&](KernelFamily family, int tile_m, int tile_n, int64_t operand) {
+    force(family, tile_m, tile_n, 2, 1).constants.emplace_back("kShare", operand);
+    return forced;
+  };
   switch (sides) {
-    case Sides::kSharedWeights:
-      force(KernelFamily::kSm90, 128, 256, 2, 1).constants = {
-          {"kShare", 1}
-      };
-      return forced;
-    case Sides::kSharedNarrowWeights:
-      force(KernelFamily::kSm90, 128, 64, 2, 1).constants = {
-          {"kShare", 1}
-      };
-      return forced;
-    case Sides::kSharedRows:
-      force(KernelFamily::kSm90, 128, 64, 2, 1).constants = {
-          {"kShare", 2}
-      };
-      return forced;
-    case Sides::kSwappedSharedRows:
-      force(KernelFamily::kSm90Swap, 64, 128, 2, 1).constants = {
-          {"kShare", 1}
-      };
-      return forced;
+    case Sides::kSharedWeights: return share(KernelFamily::kSm90, 128, 256, 1);
+    case Sides::kSharedNarrowWeights: return share(KernelFamily::kSm90, 128, 64, 1);
+    case Sides::kSharedRows: return share(KernelFamily::kSm90, 128, 64, 2);
+    case Sides::kSwappedSharedRows: return share(KernelFamily::kSm90Swap, 64, 128, 1);
     case Sides::kTwoStages: force(KernelFamily::kSm90, 64, 64, 1, 1).stages = 2; return forced;
     case Sides::kSplit: return force(KernelFamily::kSm90, 128, 64, 2, 2);
     case Sides::kSwappedSplit: return force(KernelFamily::kSm90Swap, 32, 128, 3, 3);

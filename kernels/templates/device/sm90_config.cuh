@@ -299,7 +299,8 @@ struct GroupOrder {
     kWindow = Config::kSwap ? Walk::kUnitColumns : Walk::kUnitRows,
     kColumns = Config::kSwap ? Walk::kUnitRows : Walk::kUnitColumns,
     kCluster = Spec::kCluster,
-    // Not where a CTA has one window: a second that comes later reads the weights again.
+    // Only where a unit is two windows: a CTA's own short window, put last, would read weights
+    // again that the windows before it have just read.
     kShortLast = Config::kHalvesWindows,
   };
 
